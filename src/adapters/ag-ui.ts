@@ -8,8 +8,8 @@ import { parseJson } from "../core/base/parse-json.ts";
 import { resultText } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import type { TextNews } from "./chat-texts.ts";
-import { ChatRuns, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
+import type { TextUpdate } from "./chat-texts.ts";
+import { ChatRuns, toEventStream, type ChatQuestion, type RunUpdate } from "./chat-runs.ts";
 
 /** An event of AG-UI: its `type` and that type's fields. */
 export interface AgUiEvent {
@@ -57,7 +57,7 @@ export function agUiHandler(runtime: Runtime, options: AgUiOptions): (request: R
       const input = readInput(parseJson(await request.text()));
       const headers = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no" };
       return new Response(
-        streamOf(request, { clock: runtime.ports.clock, events: (signal) => eventsOf(runs, runtime, { input, options, signal }) }),
+        toEventStream(request, { clock: runtime.ports.clock, events: (signal) => runEvents(runs, runtime, { input, options, signal }) }),
         { headers },
       );
     } catch (thrown: unknown) {
@@ -67,39 +67,39 @@ export function agUiHandler(runtime: Runtime, options: AgUiOptions): (request: R
   };
 }
 
-interface Asked {
+interface RunRequest {
   readonly input: AgUiInput;
   readonly options: AgUiOptions;
   readonly signal: AbortSignal;
 }
 
-async function* eventsOf(runs: ChatRuns, runtime: Runtime, { input, options, signal }: Asked): AsyncGenerator<AgUiEvent> {
+async function* runEvents(runs: ChatRuns, runtime: Runtime, { input, options, signal }: RunRequest): AsyncGenerator<AgUiEvent> {
   const { threadId, runId, resume } = input;
   yield { type: "RUN_STARTED", threadId, runId };
   try {
     const session = await options.session(threadId); // may throw to refuse the thread
-    if (resume !== undefined && resume.length > 0) await answerAll(runs, runtime, input);
+    if (resume !== undefined && resume.length > 0) await answerInterrupts(runs, runtime, input);
     // a client that left before it got the interrupt does not know of the open approvals: it gets them now
-    else if ((await runs.pending(threadId)).length === 0) runs.begin(threadId, session, () => options.run(session, input));
-    for await (const news of runs.follow(threadId, signal)) yield* agUiEvents(news, { threadId, runId });
+    else if ((await runs.listQuestions(threadId)).length === 0) runs.startRun(threadId, session, () => options.run(session, input));
+    for await (const update of runs.follow(threadId, signal)) yield* agUiEvents(update, { threadId, runId });
   } catch (thrown: unknown) {
     const { code, message } = runs.clientError(thrown);
     yield { type: "RUN_ERROR", message, code };
   }
 }
 
-async function answerAll(runs: ChatRuns, runtime: Runtime, { threadId, resume = [] }: AgUiInput): Promise<void> {
-  const pending = await runs.pending(threadId);
+async function answerInterrupts(runs: ChatRuns, runtime: Runtime, { threadId, resume = [] }: AgUiInput): Promise<void> {
+  const pending = await runs.listQuestions(threadId);
   const answers = resume.map(({ interruptId, status, payload }) => {
     const open = pending.find(({ id }) => id === interruptId);
     if (open === undefined)
       throw new ToolError("not_found", `No interrupt ${JSON.stringify(interruptId.slice(0, 60))} is waiting for an answer.`);
-    return { id: open.id, digest: open.digest, answer: status === "resolved" ? answerOf(payload) : ("deny" as const) };
+    return { id: open.id, digest: open.digest, answer: status === "resolved" ? toApprovalAnswer(payload) : ("deny" as const) };
   });
   for (const answer of answers) await runtime.approvals.answer(answer);
 }
 
-function answerOf(payload: unknown): ApprovalAnswer {
+function toApprovalAnswer(payload: unknown): ApprovalAnswer {
   if (payload === "allow-once" || payload === "allow-always") return payload;
   if (payload === true || (typeof payload === "object" && payload !== null && Reflect.get(payload, "approved") === true))
     return "allow-once";
@@ -111,17 +111,17 @@ interface RunIds {
   readonly runId: string;
 }
 
-function agUiEvents(news: RunNews, ids: RunIds): readonly AgUiEvent[] {
-  if (news.type === "event") return eventOf(news.event);
-  if (news.type === "approvals")
-    return [{ type: "RUN_FINISHED", ...ids, outcome: { type: "interrupt", interrupts: news.questions.map(interruptOf) } }];
-  if (news.type !== "end") return [textEvent(news)];
-  if (news.error === undefined) return [{ type: "RUN_FINISHED", ...ids, outcome: { type: "success" } }];
-  return [{ type: "RUN_ERROR", message: news.error.message, code: news.error.code }];
+function agUiEvents(update: RunUpdate, ids: RunIds): readonly AgUiEvent[] {
+  if (update.type === "event") return toAgUiEvents(update.event);
+  if (update.type === "approvals")
+    return [{ type: "RUN_FINISHED", ...ids, outcome: { type: "interrupt", interrupts: update.questions.map(toInterrupt) } }];
+  if (update.type !== "end") return [toTextEvent(update)];
+  if (update.error === undefined) return [{ type: "RUN_FINISHED", ...ids, outcome: { type: "success" } }];
+  return [{ type: "RUN_ERROR", message: update.error.message, code: update.error.code }];
 }
 
 /** Includes the digest, which binds the answer to the call that was shown. */
-function interruptOf({ id, shownCallId, toolName, description, input, digest, reason }: ChatQuestion) {
+function toInterrupt({ id, shownCallId, toolName, description, input, digest, reason }: ChatQuestion) {
   return {
     id,
     reason: "tool_approval",
@@ -133,7 +133,7 @@ function interruptOf({ id, shownCallId, toolName, description, input, digest, re
 }
 
 /** The AG-UI events for an event of a session. */
-function eventOf(event: RuntimeEvent): readonly AgUiEvent[] {
+function toAgUiEvents(event: RuntimeEvent): readonly AgUiEvent[] {
   switch (event.type) {
     case "call-start": {
       const { callId: toolCallId, call } = event;
@@ -166,10 +166,10 @@ function eventOf(event: RuntimeEvent): readonly AgUiEvent[] {
   }
 }
 
-function textEvent(news: TextNews): AgUiEvent {
-  if (news.type === "text-start") return { type: "TEXT_MESSAGE_START", messageId: news.id, role: "assistant" };
-  if (news.type === "text-end") return { type: "TEXT_MESSAGE_END", messageId: news.id };
-  return { type: "TEXT_MESSAGE_CONTENT", messageId: news.id, delta: news.delta };
+function toTextEvent(update: TextUpdate): AgUiEvent {
+  if (update.type === "text-start") return { type: "TEXT_MESSAGE_START", messageId: update.id, role: "assistant" };
+  if (update.type === "text-end") return { type: "TEXT_MESSAGE_END", messageId: update.id };
+  return { type: "TEXT_MESSAGE_CONTENT", messageId: update.id, delta: update.delta };
 }
 
 /** @throws ToolError `invalid_argument` */

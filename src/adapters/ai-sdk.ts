@@ -1,20 +1,20 @@
 /** Haft's tools for Vercel's AI SDK (7), and AI SDK's tools for Haft. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import { isOptionsObject } from "../core/base/wording.ts";
-import { wrongKind, checkArgument, checkSession } from "../core/check-argument.ts";
+import { wrongTypeError, checkArgument, checkSession } from "../core/check-argument.ts";
 import type { ProgressUpdate, ToolContext } from "../core/context.ts";
 import { type ContentPart, valueText } from "../core/content.ts";
-import { pdfData } from "../core/data-uri.ts";
+import { readPdfData } from "../core/data-uri.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { partText, type ToolResult } from "../core/result.ts";
 import type { ParsedInput, Tool } from "../core/tool.ts";
-import { inputRepair } from "../registry/input-repair.ts";
+import { createInputRepair } from "../registry/input-repair.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { fromStandardSchema } from "../schema/standard-schema.ts";
 import { isStandardSchema } from "../schema/library-schema.ts";
-import { askApproval, bridgedTools, foreignTool, openSchema, outputOf, refuseError, schemaError } from "./bridge.ts";
+import { askApproval, bridgedTools, foreignTool, openSchema, toOutput, throwIfFailed, schemaError } from "./bridge.ts";
 import type { AdapterOptions, BridgedTool, OpenSchema } from "./bridge.ts";
 import { fieldsOf, refuseMcpError, withModelOutput } from "./model-output.ts";
 
@@ -58,7 +58,7 @@ export interface AiSdkTypedTool<Input, Output> extends Omit<AiSdkTool, "type" | 
 
 /** An answer that is not an output of the schema alone: it has images or files, was truncated, or breaks the schema. */
 export interface AiSdkContent {
-  readonly type: typeof SHOWN;
+  readonly type: typeof CONTENT_MARKER;
   readonly output?: JsonValue;
   readonly content: readonly ContentPart[];
 }
@@ -71,16 +71,16 @@ export interface AiSdkTypedOptions<Tools extends Readonly<Record<string, Tool>>>
 
 /** Each tool with the types of its schemas: `JsonObject` if the input schema is not a literal, `unknown` without an output schema. */
 export type AiSdkTypedTools<Tools> = {
-  readonly [Name in keyof Tools]: AiSdkTypedTool<SentTo<Tools[Name]>, AnsweredBy<Tools[Name]>>;
+  readonly [Name in keyof Tools]: AiSdkTypedTool<ToolInputOf<Tools[Name]>, ToolOutputOf<Tools[Name]>>;
 };
 
-type SentTo<Given> = Given extends {
+type ToolInputOf<Given> = Given extends {
   readonly inputSchema: { readonly "~standard": { readonly types?: { readonly input: infer Sent } | undefined } };
 }
   ? Sent
   : JsonObject;
 
-type AnsweredBy<Given> = Given extends {
+type ToolOutputOf<Given> = Given extends {
   readonly outputSchema?: { readonly "~standard": { readonly types?: { readonly output: infer Output } | undefined } };
 }
   ? Output
@@ -102,21 +102,21 @@ export function toAiSdkTools<Tools extends Readonly<Record<string, Tool>>>(
   options: AiSdkTypedOptions<Tools>,
 ): AiSdkTypedTools<Tools>;
 export function toAiSdkTools(runtime: Runtime, options: AdapterOptions | AiSdkTypedOptions<Readonly<Record<string, Tool>>> = {}): object {
-  if (!isOptionsObject(options)) throw wrongKind(`The options of ${OWNER} must be an object`, options);
+  if (!isOptionsObject(options)) throw wrongTypeError(`The options of ${OWNER} must be an object`, options);
   const { session: used } = options;
   if (used !== undefined) checkSession(used, `${OWNER.slice(0, -2)}(runtime, { session })`);
-  const approvals = usedIn(used);
+  const approvals = usedApprovalsOf(used);
   if (!("tools" in options))
     return Object.fromEntries(bridgedTools(runtime, options, OWNER).map((tool) => [tool.name, aiSdkTool(tool, approvals)]));
   const { tools, ...others } = options;
   const bridged = bridgedTools(runtime, others, OWNER);
-  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, typedTool(bridgedAs(name, tool, bridged), approvals)]));
+  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, typedTool(findBridgedTool(name, tool, bridged), approvals)]));
 }
 
 const OWNER = "toAiSdkTools()";
 
 /** The tool in the list of the runtime's tools. @throws ToolError `invalid_argument` if it is missing or has another name */
-function bridgedAs(name: string, tool: Tool, all: readonly BridgedTool[]): BridgedTool {
+function findBridgedTool(name: string, tool: Tool, all: readonly BridgedTool[]): BridgedTool {
   const own = all.filter((bridged) => bridged.tool === tool);
   const found = own.find((bridged) => bridged.name === name);
   if (found !== undefined) return found;
@@ -133,26 +133,26 @@ function aiSdkTool({ description, inputSchema, needsApproval, call }: BridgedToo
     description,
     inputSchema: openSchema(inputSchema),
     ...(needsApproval ? { needsApproval: true as const } : {}),
-    execute: async (input, options) => answerOf(await called({ needsApproval, call, approvals }, input, options)),
-    toModelOutput: ({ output }) => modelOutput(output as JsonValue), // the output is the return value of `execute`
+    execute: async (input, options) => toAnswer(await runCall({ needsApproval, call, approvals }, input, options)),
+    toModelOutput: ({ output }) => toAiSdkOutput(output as JsonValue), // the output is the return value of `execute`
   };
 }
 
 function typedTool(bridged: BridgedTool, approvals: UsedApprovals): AiSdkTypedTool<JsonObject, unknown> {
-  const repair = inputRepair(bridged.tool);
+  const repair = createInputRepair(bridged.tool);
   return {
     ...aiSdkTool(bridged, approvals),
     type: "function",
-    inputSchema: openSchema<JsonObject>(bridged.inputSchema, (input) => repaired(input, repair)),
+    inputSchema: openSchema<JsonObject>(bridged.inputSchema, (input) => repairInput(input, repair)),
     execute: async (input, options) =>
-      outputAsPromised(
-        await called({ ...bridged, approvals, call: (sent, more) => bridged.call(sent, { ...more, readsRest: false }) }, input, options),
+      toTypedOutput(
+        await runCall({ ...bridged, approvals, call: (sent, more) => bridged.call(sent, { ...more, canReadRest: false }) }, input, options),
       ),
   };
 }
 
 /** Returns the repaired input. An input that cannot be repaired is returned as it is: the runtime refuses and records it. */
-function repaired(input: unknown, repair: ReturnType<typeof inputRepair>): unknown {
+function repairInput(input: unknown, repair: ReturnType<typeof createInputRepair>): unknown {
   try {
     return repair(input) ?? input;
   } catch {
@@ -163,16 +163,16 @@ function repaired(input: unknown, repair: ReturnType<typeof inputRepair>): unkno
 /** The ids of the approvals that calls of a session have used; undefined without a session. */
 type UsedApprovals = Set<unknown> | undefined;
 
-const USED = new WeakMap<RuntimeSession, Set<unknown>>();
+const USED_APPROVALS = new WeakMap<RuntimeSession, Set<unknown>>();
 
-function usedIn(session: RuntimeSession | undefined): UsedApprovals {
+function usedApprovalsOf(session: RuntimeSession | undefined): UsedApprovals {
   if (session === undefined) return undefined;
-  const used = USED.get(session) ?? new Set();
-  USED.set(session, used);
+  const used = USED_APPROVALS.get(session) ?? new Set();
+  USED_APPROVALS.set(session, used);
   return used;
 }
 
-async function called(
+async function runCall(
   { needsApproval, call, approvals }: Pick<BridgedTool, "needsApproval" | "call"> & { readonly approvals: UsedApprovals },
   input: unknown,
   { toolCallId, abortSignal, messages = [], context, experimental_context: older }: AiSdkCallOptions,
@@ -201,45 +201,45 @@ function isApproved(messages: readonly unknown[], toolCallId: string, used: Used
 }
 
 /** Marks an answer with more than JSON. It is plain data, as AI SDK's messages may be stored and read again before the model sees them. */
-const SHOWN = "haft-content";
+const CONTENT_MARKER = "haft-content";
 
 /** Returns an output that matches the schema as it is, and any other as the content that the model is shown. */
-function outputAsPromised(result: ToolResult): JsonValue | AiSdkContent {
-  const answer = answerOf(result);
+function toTypedOutput(result: ToolResult): JsonValue | AiSdkContent {
+  const answer = toAnswer(result);
   const { status, output, truncation } = result;
-  if (isShown(answer) || (status === "ok" && output !== undefined && truncation === undefined)) return answer;
-  return { type: SHOWN, ...omitUndefined({ output }), content: [{ type: "text", text: valueText(answer) }] };
+  if (isAiSdkContent(answer) || (status === "ok" && output !== undefined && truncation === undefined)) return answer;
+  return { type: CONTENT_MARKER, ...omitUndefined({ output }), content: [{ type: "text", text: valueText(answer) }] };
 }
 
-function answerOf(result: ToolResult): JsonValue | AiSdkContent {
-  refuseError(result);
+function toAnswer(result: ToolResult): JsonValue | AiSdkContent {
+  throwIfFailed(result);
   const { output, content } = result;
-  if (content !== undefined) return { type: SHOWN, ...(output === undefined ? {} : { output }), content };
-  const plain = outputOf(result);
+  if (content !== undefined) return { type: CONTENT_MARKER, ...(output === undefined ? {} : { output }), content };
+  const plain = toOutput(result);
   // a tool's output that looks like this marker must not be read as one
-  return isShown(plain) ? { type: SHOWN, output: plain, content: [{ type: "text", text: valueText(plain) }] } : plain;
+  return isAiSdkContent(plain) ? { type: CONTENT_MARKER, output: plain, content: [{ type: "text", text: valueText(plain) }] } : plain;
 }
 
-function isShown(output: unknown): output is AiSdkContent {
+function isAiSdkContent(output: unknown): output is AiSdkContent {
   return (
     typeof output === "object" &&
     output !== null &&
     "type" in output &&
-    output.type === SHOWN &&
+    output.type === CONTENT_MARKER &&
     "content" in output &&
     Array.isArray(output.content)
   );
 }
 
-function modelOutput(output: JsonValue | AiSdkContent): AiSdkOutput {
-  if (isShown(output)) return { type: "content", value: output.content.map(partOf) };
+function toAiSdkOutput(output: JsonValue | AiSdkContent): AiSdkOutput {
+  if (isAiSdkContent(output)) return { type: "content", value: output.content.map(toAiSdkPart) };
   return typeof output === "string" ? { type: "text", value: output } : { type: "json", value: output };
 }
 
-function partOf(part: ContentPart): AiSdkPart {
+function toAiSdkPart(part: ContentPart): AiSdkPart {
   if (part.type === "text") return part;
   if (part.type === "file") {
-    const pdf = pdfData(part);
+    const pdf = readPdfData(part);
     if (pdf === undefined) return { type: "text", text: partText(part) };
     return { type: "file", mediaType: "application/pdf", data: { type: "data", data: pdf } };
   }
@@ -290,7 +290,7 @@ async function fromAiSdkTool(name: string, tool: AiSdkToolLike): Promise<Tool> {
       const options = { toolCallId: context.callId, messages: [], abortSignal: context.signal, context: context.data };
       if (typeof needsApproval === "function" ? await needsApproval(input, options) : needsApproval === true)
         await askApproval(context, input);
-      const output = refuseMcpError(await lastOf(await execute(input, options), context));
+      const output = refuseMcpError(await readLastOutput(await execute(input, options), context));
       if (typeof toModelOutput !== "function") return output;
       return withModelOutput(output, await toModelOutput({ toolCallId: context.callId, input, output }));
     },
@@ -305,30 +305,30 @@ async function readSchema(
   if (typeof given === "object" && given !== null && "jsonSchema" in given) {
     const own = { schema: await given.jsonSchema };
     const validate = "validate" in given ? given.validate : undefined;
-    return typeof validate === "function" ? { ...own, parseInput: async (input) => parsedBy(await validate(input)) } : own;
+    return typeof validate === "function" ? { ...own, parseInput: async (input) => toParsedInput(await validate(input)) } : own;
   }
   return isStandardSchema(given) ? { schema: given, parseInput: fromStandardSchema(given).parse } : { schema: given };
 }
 
 /** Reads the result of `validate` of AI SDK's schema wrapper. */
-function parsedBy(verdict: { readonly success: unknown; readonly value?: unknown; readonly error?: unknown }): ParsedInput {
+function toParsedInput(verdict: { readonly success: unknown; readonly value?: unknown; readonly error?: unknown }): ParsedInput {
   return verdict.success === true ? { value: verdict.value } : { issues: [describeThrown(verdict.error)] };
 }
 
-async function lastOf(output: unknown, context: ToolContext): Promise<unknown> {
+async function readLastOutput(output: unknown, context: ToolContext): Promise<unknown> {
   if (!isAsyncIterable(output)) return output;
   let last: unknown;
   let isFirst = true;
   for await (const next of output) {
     context.signal.throwIfAborted();
-    if (!isFirst) context.progress(progressOf(last));
+    if (!isFirst) context.progress(toProgress(last));
     isFirst = false;
     last = next;
   }
   return last;
 }
 
-function progressOf(output: unknown): ProgressUpdate {
+function toProgress(output: unknown): ProgressUpdate {
   try {
     const message: unknown = typeof output === "string" ? output : JSON.stringify(output);
     return typeof message === "string" ? { message } : {};

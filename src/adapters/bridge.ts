@@ -5,16 +5,16 @@ import { type ToolCall, OWN_NAMESPACE } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkRuntime, checkArgument } from "../core/check-argument.ts";
-import { markForeign } from "../core/foreign-handler.ts";
+import { markForeignHandler } from "../core/foreign-handler.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { isOptionsObject, kindInWords } from "../core/base/wording.ts";
+import { isOptionsObject, describeValueKind } from "../core/base/wording.ts";
 import { resultText, type ResultStatus, type ToolResult } from "../core/result.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
-import { nameMatcher } from "../policy/permission.ts";
+import { createNameMatcher } from "../policy/permission.ts";
 import { visibilityOf } from "../policy/visibility.ts";
-import { replacedBy, replacesOthers } from "../registry/program-offer.ts";
+import { findReplacedTools, replacesOtherTools } from "../registry/program-offer.ts";
 import { READ_RESULT } from "../registry/read-result-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
@@ -64,11 +64,11 @@ export interface BridgedCallOptions {
   /** The framework's context, passed to `data` of the options. */
   readonly context?: unknown;
   /** False if the framework does not get `read_result`: truncated results then do not mention it. @default whether the framework gets it */
-  readonly readsRest?: boolean;
+  readonly canReadRest?: boolean;
 }
 
 /** Options of calls whose results must not mention `read_result`. */
-const WITHOUT_REST = { allow: visibilityOf({ deny: [READ_RESULT] }) };
+const WITHOUT_READ_RESULT = { allow: visibilityOf({ deny: [READ_RESULT] }) };
 
 /**
  * The tools that a runtime has now and may offer to a model, sorted by name. Quarantined tools are left out: a framework would send their schemas to
@@ -80,7 +80,7 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
   checkRuntime(runtime, owner);
   checkKnownKeys(options, { session: "object", only: true, data: "function" }, owner);
   const { session, only } = options;
-  const isWanted = only === undefined ? undefined : nameMatcher(only, "only");
+  const isWanted = only === undefined ? undefined : createNameMatcher(only, "only");
   const names = new ProviderNames();
   const listed = runtime.registry
     .list()
@@ -88,10 +88,10 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
       ({ tool, qualifiedName }) => tool.providerExecuted !== true && (isWanted === undefined || isWanted(qualifiedName) !== undefined),
     )
     .filter(({ quarantine, toolset }) => quarantine === undefined && (session !== undefined || toolset.name !== OWN_NAMESPACE));
-  const program = listed.find(replacesOthers);
-  const replacement = program === undefined ? undefined : replacedBy(program, listed);
+  const program = listed.find(replacesOtherTools);
+  const replacement = program === undefined ? undefined : findReplacedTools(program, listed);
   const given = replacement === undefined ? listed : listed.filter((registered) => !replacement.replaced.has(registered));
-  const givesRest = session === undefined || given.some(({ qualifiedName }) => qualifiedName === READ_RESULT);
+  const offersReadResult = session === undefined || given.some(({ qualifiedName }) => qualifiedName === READ_RESULT);
   const count = new Map<string, number>();
   for (const { qualifiedName } of listed) count.set(qualifiedName, (count.get(qualifiedName) ?? 0) + 1);
   return given.map((registered) => {
@@ -106,13 +106,13 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
       needsApproval:
         !runtime.approvals.hasApprover &&
         runtime.approvals.needed(qualifiedName, tool.effects?.destructive === true, session) !== undefined,
-      call: caller(runtime, options, { qualifiedName, givesRest }),
+      call: createCaller(runtime, options, { qualifiedName, offersReadResult }),
     };
   });
 }
 
 /** @throws ToolError `invalid_argument` if it is not an object: handlers, rules and logins would find nothing in it */
-function dataOf(made: ReturnType<NonNullable<AdapterOptions["data"]>> | null): Readonly<Record<string, unknown>> | undefined {
+function checkCallData(made: ReturnType<NonNullable<AdapterOptions["data"]>> | null): Readonly<Record<string, unknown>> | undefined {
   if (made === undefined || made === null) return undefined;
   if (isOptionsObject(made)) return made;
   const returned: unknown = made;
@@ -123,26 +123,26 @@ function dataOf(made: ReturnType<NonNullable<AdapterOptions["data"]>> | null): R
       : undefined;
   throw new ToolError(
     "invalid_argument",
-    `The function data of an adapter must return an object, not ${kindInWords(returned)}.`,
+    `The function data of an adapter must return an object, not ${describeValueKind(returned)}.`,
     omitUndefined({ hint }),
   );
 }
 
-function caller(
+function createCaller(
   runtime: Runtime,
   given: AdapterOptions,
-  { qualifiedName, givesRest }: { readonly qualifiedName: string; readonly givesRest: boolean },
+  { qualifiedName, offersReadResult }: { readonly qualifiedName: string; readonly offersReadResult: boolean },
 ): BridgedTool["call"] {
   const { session } = given;
-  return async (input, { id, signal, approved = false, readsRest = givesRest, context } = {}) => {
-    const data = given.data === undefined ? undefined : dataOf(given.data(context));
+  return async (input, { id, signal, approved = false, readsRest: canReadRest = offersReadResult, context } = {}) => {
+    const data = given.data === undefined ? undefined : checkCallData(given.data(context));
     const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
     const options = {
       background: false, // a framework has no message for the end of a job
       ...(signal === undefined ? {} : { signal }),
       ...(data === undefined ? {} : { data }),
       ...(approved ? { approved } : {}),
-      ...(readsRest ? {} : WITHOUT_REST),
+      ...(canReadRest ? {} : WITHOUT_READ_RESULT),
     };
     // a framework executes the calls of one message separately, all at the same time
     return await (session === undefined ? runtime.execute(call, options) : session.execute(call, { ...options, concurrent: true }));
@@ -150,23 +150,23 @@ function caller(
 }
 
 /** The text of a result for the model, with the tool names that the framework got. */
-export function offeredText(result: ToolResult): string {
+export function toModelText(result: ToolResult): string {
   return resultText(result, (name) => providerName(name));
 }
 
 /** The output as JSON, or the text for the model if the result has content. @throws Error with the text for the model, if the call failed */
-export function outputOf(result: ToolResult): JsonValue {
-  refuseError(result);
-  return result.content === undefined && result.output !== undefined ? result.output : offeredText(result);
+export function toOutput(result: ToolResult): JsonValue {
+  throwIfFailed(result);
+  return result.content === undefined && result.output !== undefined ? result.output : toModelText(result);
 }
 
 /** Statuses with an answer. A stateful tool always answers `pending`: its job continues. */
-const ANSWERS: ReadonlySet<ResultStatus> = new Set<ResultStatus>(["ok", "partial", "pending"]);
+const ANSWERED_STATUSES: ReadonlySet<ResultStatus> = new Set<ResultStatus>(["ok", "partial", "pending"]);
 
 /** @throws Error with the text for the model, if the call has no answer. The text begins with the code, as frameworks put "Error: " before it */
-export function refuseError(result: ToolResult): void {
-  if (ANSWERS.has(result.status)) return;
-  throw new Error(offeredText(result).replace(/^Error \((\w+)\): /u, "$1: "), { cause: result.error });
+export function throwIfFailed(result: ToolResult): void {
+  if (ANSWERED_STATUSES.has(result.status)) return;
+  throw new Error(toModelText(result).replace(/^Error \((\w+)\): /u, "$1: "), { cause: result.error });
 }
 
 /**
@@ -195,7 +195,7 @@ export type OpenSchema<Input = never> = { readonly [keyword: string]: unknown } 
 };
 
 /** @throws ToolError `invalid_argument` if the framework's own function was not given */
-export function checkMaker(make: unknown, owner: string, words: string): void {
+export function checkFunction(make: unknown, owner: string, words: string): void {
   checkArgument(typeof make === "function", owner, words, make);
 }
 
@@ -223,9 +223,9 @@ export function foreignTool({ name, description, execute, parseInput, schema, ou
   return {
     name,
     description,
-    inputSchema: jsonSchemaOf(schema, name),
-    ...(outputSchema === undefined ? {} : { outputSchema: jsonSchemaOf(outputSchema, name) }),
-    ...(execute === undefined ? {} : { execute: markForeign(execute) }),
+    inputSchema: toJsonSchema(schema, name),
+    ...(outputSchema === undefined ? {} : { outputSchema: toJsonSchema(outputSchema, name) }),
+    ...(execute === undefined ? {} : { execute: markForeignHandler(execute) }),
     ...(parseInput === undefined ? {} : { parseInput }),
   };
 }
@@ -256,7 +256,7 @@ export function schemaError(name: string, thrown: unknown): ToolError {
   return new ToolError(code, `The schema of the tool ${JSON.stringify(name)}: ${message}`, { cause: thrown, ...omitUndefined({ hint }) });
 }
 
-function jsonSchemaOf(schema: unknown, name: string): JsonSchema {
+function toJsonSchema(schema: unknown, name: string): JsonSchema {
   try {
     if (isStandardSchema(schema)) return copySchema(fromStandardSchema(schema).jsonSchema);
     checkJsonSchema(schema);

@@ -1,5 +1,5 @@
 /** Runs that clients follow over several requests: the events of a session, and the approvals that the run waits for. */
-import { keepWith } from "../core/base/keep-with.ts";
+import { retainWith } from "../core/base/keep-with.ts";
 import type { PendingApproval } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { Clock } from "../core/ports.ts";
@@ -7,20 +7,20 @@ import { describeThrown, isToolError, ToolError } from "../core/error.ts";
 import type { CallPlace, RuntimeEvent } from "../core/event.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
 import type { PendingCall } from "../core/job-message.ts";
-import { ChatTexts, type TextNews } from "./chat-texts.ts";
+import { ChatTexts, type TextUpdate } from "./chat-texts.ts";
 import { FeedSteps } from "./feed-steps.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 
 /** How often open approvals are looked up while a run is followed, in milliseconds: they are not events. */
-const ASK_MS = 50;
+const POLL_MS = 50;
 
 /** How long the rest of an ended run is kept for a client that left before its end, in milliseconds. */
-const KEEP_MS = 600_000;
+const RETENTION_MS = 600_000;
 
 /** An item of a run's stream. Calls inside composite tools are left out with all their events, and so are the ends of earlier calls. */
-export type RunNews =
-  | TextNews
+export type RunUpdate =
+  | TextUpdate
   | { readonly type: "event"; readonly event: RuntimeEvent }
   /** The run waits for these approvals. */
   | { readonly type: "approvals"; readonly questions: readonly ChatQuestion[]; readonly jobs: readonly PendingCall[] }
@@ -45,8 +45,8 @@ interface ChatCall {
 interface ChatRun {
   readonly session: RuntimeSession;
   /** Resolves with the error of the run, or undefined. Never rejects. */
-  readonly whenOver: Promise<ToolError | undefined>;
-  isOver: boolean;
+  readonly whenEnded: Promise<ToolError | undefined>;
+  hasEnded: boolean;
   readonly startsAt: string;
   /** The cursor of the last event that a client got. */
   cursor: string;
@@ -57,11 +57,11 @@ interface ChatRun {
   /** The calls of the run that continue in the background, by id. */
   readonly jobs: Map<string, PendingCall>;
   texts: ChatTexts;
-  /** Cancels the timer of `KEEP_MS`, after the run has ended. */
-  stopKeeping?: () => void;
+  /** Cancels the timer of `RETENTION_MS`, after the run has ended. */
+  cancelExpiry?: () => void;
 }
 
-interface Following {
+interface FollowOptions {
   readonly feed: EventFeed;
   /** Aborted when the client has gone, or another stream follows the run. */
   readonly ended: AbortSignal;
@@ -71,72 +71,72 @@ export class ChatRuns {
   readonly #runtime: Runtime;
   /** The last run of each conversation. */
   readonly #runs = new Map<string, ChatRun>();
-  #looked: Promise<readonly PendingApproval[]> | undefined;
+  #openApprovals: Promise<readonly PendingApproval[]> | undefined;
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
   }
 
   /** Begins a run. @throws ToolError `resource_busy` while the previous run has not ended */
-  begin(conversation: string, session: RuntimeSession, work: () => Promise<unknown>): void {
-    if (this.#runs.get(conversation)?.isOver === false)
+  startRun(conversation: string, session: RuntimeSession, work: () => Promise<unknown>): void {
+    if (this.#runs.get(conversation)?.hasEnded === false)
       throw new ToolError("resource_busy", `The conversation ${JSON.stringify(conversation.slice(0, 60))} has a run that has not ended.`, {
         hint: "Answer what it is waiting for, or wait until it ends.",
       });
-    const whenOver = Promise.resolve()
+    const whenEnded = Promise.resolve()
       .then(work)
       .then(
-        (result) => this.#failureOf(result),
+        (result) => this.#findRunError(result),
         (thrown: unknown) => this.clientError(thrown),
       );
     const startsAt = String(session.length);
     const kept = { calls: new Map(), jobs: new Map(), texts: new ChatTexts() };
-    const run: ChatRun = { session, whenOver, isOver: false, startsAt, cursor: startsAt, ...kept };
-    this.#runs.get(conversation)?.stopKeeping?.();
+    const run: ChatRun = { session, whenEnded, hasEnded: false, startsAt, cursor: startsAt, ...kept };
+    this.#runs.get(conversation)?.cancelExpiry?.();
     this.#runs.set(conversation, run);
-    void whenOver.then(() => this.#end(conversation, run));
+    void whenEnded.then(() => this.#end(conversation, run));
   }
 
   #end(conversation: string, run: ChatRun): void {
-    run.isOver = true;
-    run.stopKeeping = this.#runtime.ports.clock.timer(() => this.#forget(conversation, run), KEEP_MS, { background: true });
+    run.hasEnded = true;
+    run.cancelExpiry = this.#runtime.ports.clock.timer(() => this.#deleteRun(conversation, run), RETENTION_MS, { background: true });
   }
 
   /** Deletes the run, unless the conversation has a newer one. */
-  #forget(conversation: string, run: ChatRun): void {
-    run.stopKeeping?.(); // the timer would hold the session until it fires
+  #deleteRun(conversation: string, run: ChatRun): void {
+    run.cancelExpiry?.(); // the timer would hold the session until it fires
     if (this.#runs.get(conversation) === run) this.#runs.delete(conversation);
   }
 
   /** Whether it has a run whose end no client has received. */
-  has(conversation: string): boolean {
+  hasRun(conversation: string): boolean {
     return this.#runs.has(conversation);
   }
 
   /** The open questions of its run. @param looked all open approvals, if the caller has them */
-  async pending(conversation: string, looked?: readonly PendingApproval[]): Promise<readonly ChatQuestion[]> {
+  async listQuestions(conversation: string, looked?: readonly PendingApproval[]): Promise<readonly ChatQuestion[]> {
     const run = this.#runs.get(conversation);
     if (run === undefined) return [];
     const open = looked ?? (await this.#runtime.approvals.pending());
     return open.flatMap((question) => {
-      const place = this.#placeIn(run.session.id, question);
-      return place === undefined ? [] : [questionIn(run, question, place)];
+      const place = this.#findPlaceIn(run.session.id, question);
+      return place === undefined ? [] : [toChatQuestion(run, question, place)];
     });
   }
 
-  /** The open approvals, read once for all runs that are followed. They may be `ASK_MS` older than the store. */
-  #look(): Promise<readonly PendingApproval[]> {
-    if (this.#looked !== undefined) return this.#looked;
-    const looked = (this.#looked = this.#runtime.approvals.pending());
-    const forget = () => this.#runtime.ports.clock.timer(() => (this.#looked = undefined), ASK_MS, { background: true });
+  /** The open approvals, read once for all runs that are followed. They may be `POLL_MS` older than the store. */
+  #loadOpenApprovals(): Promise<readonly PendingApproval[]> {
+    if (this.#openApprovals !== undefined) return this.#openApprovals;
+    const looked = (this.#openApprovals = this.#runtime.approvals.pending());
+    const forget = () => this.#runtime.ports.clock.timer(() => (this.#openApprovals = undefined), POLL_MS, { background: true });
     void looked.then(forget, forget);
     return looked;
   }
 
   /** The call as it began in the run of the conversation; undefined if clients are not shown it. */
-  call(conversation: string, callId: string): ToolCall | undefined {
-    const begun = this.#runs.get(conversation)?.calls.get(callId);
-    return begun?.isShown === true ? begun.call : undefined;
+  findCall(conversation: string, callId: string): ToolCall | undefined {
+    const startedCall = this.#runs.get(conversation)?.calls.get(callId);
+    return startedCall?.isShown === true ? startedCall.call : undefined;
   }
 
   /** An error as clients see it. Any error but a ToolError may hold secrets of the program: its message goes to the log only. */
@@ -147,7 +147,7 @@ export class ChatRuns {
   }
 
   /** The error in the result of a loop, which never rejects. The provider's message goes to the log only. */
-  #failureOf(result: unknown): ToolError | undefined {
+  #findRunError(result: unknown): ToolError | undefined {
     const error: unknown = typeof result === "object" && result !== null ? Reflect.get(result, "error") : undefined;
     if (!isToolError(error)) return undefined;
     if (Reflect.get(Object(result), "reason") !== "model-error") return this.clientError(error);
@@ -156,7 +156,7 @@ export class ChatRuns {
   }
 
   /** The call of the session that the question belongs to: the question's own call, or the delegate's call above it, at any depth. */
-  #placeIn(sessionId: string, question: CallPlace): CallPlace | undefined {
+  #findPlaceIn(sessionId: string, question: CallPlace): CallPlace | undefined {
     let place: CallPlace | undefined = question;
     while (place !== undefined && place.sessionId !== sessionId) {
       place = this.#runtime.sessions.get(place.sessionId)?.parentCall;
@@ -165,7 +165,7 @@ export class ChatRuns {
   }
 
   /** Yields the events since the last time, then new ones, until the run waits for approvals or has ended. Closing it cancels nothing. */
-  async *follow(conversation: string, signal?: AbortSignal, { fromStart = false } = {}): AsyncGenerator<RunNews> {
+  async *follow(conversation: string, signal?: AbortSignal, { fromStart = false } = {}): AsyncGenerator<RunUpdate> {
     const run = this.#runs.get(conversation);
     if (run === undefined)
       throw new ToolError("not_found", `The conversation ${JSON.stringify(conversation.slice(0, 60))} has no run to continue.`);
@@ -178,51 +178,51 @@ export class ChatRuns {
     const ended = signal === undefined ? follower.signal : AbortSignal.any([signal, follower.signal]);
     const feed = this.#runtime.events({ session: run.session.id, after: run.cursor, signal: ended });
     try {
-      yield* this.#news(conversation, run, { feed, ended });
+      yield* this.#updates(conversation, run, { feed, ended });
     } finally {
       feed.close();
     }
   }
 
-  async *#news(conversation: string, run: ChatRun, { feed, ended }: Following): AsyncGenerator<RunNews> {
-    run.texts.begin();
+  async *#updates(conversation: string, run: ChatRun, { feed, ended }: FollowOptions): AsyncGenerator<RunUpdate> {
+    run.texts.reset();
     const { clock } = this.#runtime.ports;
-    const steps = new FeedSteps(feed, { until: run.whenOver, clock, pauseMs: ASK_MS });
+    const steps = new FeedSteps(feed, { until: run.whenEnded, clock, pauseMs: POLL_MS });
     for (;;) {
-      const came = await steps.next();
-      if (came !== undefined) {
-        if (came.length === 0) return; // the client has gone
-        for (const item of came) {
+      const items = await steps.next();
+      if (items !== undefined) {
+        if (items.length === 0) return; // the client has gone
+        for (const item of items) {
           if (ended.aborted) return; // another stream follows the run now
           if (!("event" in item)) continue;
           run.cursor = item.cursor ?? run.cursor;
-          const isShown = isForClients(run, item.event);
-          if (isSaid(item.event)) yield* run.texts.of(item.event, run.cursor);
+          const isShown = trackEvent(run, item.event);
+          if (isOwnText(item.event)) yield* run.texts.updatesFor(item.event, run.cursor);
           if (isShown) yield { type: "event", event: item.event };
         }
         continue;
       }
-      if (run.isOver && Number(run.cursor) >= run.session.length) break;
-      if (run.isOver || Number(run.cursor) < run.session.length) continue; // events come before questions, as the client needs the calls first
-      if ((await this.pending(conversation, await this.#look())).length === 0) continue;
-      const questions = await this.pending(conversation); // an answer may have arrived since
+      if (run.hasEnded && Number(run.cursor) >= run.session.length) break;
+      if (run.hasEnded || Number(run.cursor) < run.session.length) continue; // events come before questions, as the client needs the calls first
+      if ((await this.listQuestions(conversation, await this.#loadOpenApprovals())).length === 0) continue;
+      const questions = await this.listQuestions(conversation); // an answer may have arrived since
       if (questions.length === 0 || Number(run.cursor) < run.session.length) continue;
       yield* run.texts.endAll();
       return yield { type: "approvals", questions, jobs: [...run.jobs.values()] };
     }
-    this.#forget(conversation, run);
+    this.#deleteRun(conversation, run);
     yield* run.texts.endAll();
-    yield { type: "end", error: await run.whenOver, jobs: [...run.jobs.values()] };
+    yield { type: "end", error: await run.whenEnded, jobs: [...run.jobs.values()] };
   }
 }
 
 /** False for the text of a model that a call has asked: it is not part of the conversation. */
-function isSaid(event: RuntimeEvent): boolean {
+function isOwnText(event: RuntimeEvent): boolean {
   return (event.type !== "round-text" && event.type !== "round-end") || event.parentCallId === undefined;
 }
 
 /** Records calls and jobs that begin. Returns whether clients are sent the event. */
-function isForClients({ calls, jobs }: ChatRun, event: RuntimeEvent): boolean {
+function trackEvent({ calls, jobs }: ChatRun, event: RuntimeEvent): boolean {
   if (event.type === "job-start") jobs.set(event.callId, { callId: event.callId, id: undefined, name: event.toolName, mode: event.mode });
   else if (event.type === "job-end") jobs.delete(event.callId);
   if (event.type === "call-start") {
@@ -234,14 +234,14 @@ function isForClients({ calls, jobs }: ChatRun, event: RuntimeEvent): boolean {
 }
 
 /** The question with the call that clients are shown. If that call began before the run, as a job's, it is the call of `place`. */
-function questionIn({ calls, session }: ChatRun, question: PendingApproval, place: CallPlace): ChatQuestion {
+function toChatQuestion({ calls, session }: ChatRun, question: PendingApproval, place: CallPlace): ChatQuestion {
   let shownCallId = place.callId;
-  let begun = calls.get(shownCallId);
-  while (begun !== undefined && !begun.isShown && begun.parentCallId !== undefined) {
-    shownCallId = begun.parentCallId;
-    begun = calls.get(shownCallId);
+  let startedCall = calls.get(shownCallId);
+  while (startedCall !== undefined && !startedCall.isShown && startedCall.parentCallId !== undefined) {
+    shownCallId = startedCall.parentCallId;
+    startedCall = calls.get(shownCallId);
   }
-  const shownName = question.sessionId === session.id && shownCallId === question.callId ? begun?.call.name : undefined;
+  const shownName = question.sessionId === session.id && shownCallId === question.callId ? startedCall?.call.name : undefined;
   return { ...question, shownCallId, shownName: shownName ?? question.toolName };
 }
 
@@ -254,7 +254,7 @@ function dataFrame(value: unknown): Uint8Array {
 const KEEP_ALIVE_MS = 15_000;
 
 /** The stream of a generator's values. Closing it ends the generator, and so does the end of its request. */
-export function streamOf(
+export function toEventStream(
   request: Request,
   { clock, events }: { readonly clock: Clock; readonly events: (signal: AbortSignal) => AsyncGenerator },
 ): ReadableStream<Uint8Array> {
@@ -262,8 +262,8 @@ export function streamOf(
   const given = events(AbortSignal.any([request.signal, closed.signal]));
   const stream = new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const came = keepAlive(controller, clock);
-      const { done, value } = await given.next().finally(came);
+      const stopKeepAlive = keepAlive(controller, clock);
+      const { done, value } = await given.next().finally(stopKeepAlive);
       if (done === true) controller.close();
       else controller.enqueue(dataFrame(value));
     },
@@ -272,7 +272,7 @@ export function streamOf(
       await given.return(undefined);
     },
   });
-  keepWith(stream, request);
+  retainWith(stream, request);
   return stream;
 }
 

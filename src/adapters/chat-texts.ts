@@ -4,7 +4,7 @@ import type { RuntimeEvent } from "../core/event.ts";
 import { partText } from "../core/result.ts";
 
 /** The start of a text, a piece of it, or its end. */
-export type TextNews =
+export type TextUpdate =
   | { readonly type: "text-start"; readonly id: string }
   | { readonly type: "text-delta"; readonly id: string; readonly delta: string }
   | { readonly type: "text-end"; readonly id: string };
@@ -16,7 +16,7 @@ export class ChatTexts {
   readonly #open = new Map<string, string>();
 
   /** Yields the text events that follow from an event of the session. @param cursor of the latest stored event */
-  *of(event: RuntimeEvent, cursor: string): Generator<TextNews> {
+  *updatesFor(event: RuntimeEvent, cursor: string): Generator<TextUpdate> {
     if (event.type === "round-text") {
       // if a piece was missed, the pieces after it come with the end of the message
       if (event.position === (this.#sent.get(event.turnId) ?? 0)) yield* this.#add(event.turnId, event.text, cursor);
@@ -29,16 +29,16 @@ export class ChatTexts {
   }
 
   /** Ends all texts, as the stream ends; another stream continues them. */
-  *endAll(): Generator<TextNews> {
+  *endAll(): Generator<TextUpdate> {
     for (const turnId of this.#open.keys()) yield* this.#end(turnId);
   }
 
   /** Starts a new stream, without open texts. */
-  begin(): void {
+  reset(): void {
     this.#open.clear();
   }
 
-  *#add(turnId: string, delta: string, cursor: string): Generator<TextNews> {
+  *#add(turnId: string, delta: string, cursor: string): Generator<TextUpdate> {
     if (delta === "") return;
     const sent = this.#sent.get(turnId) ?? 0;
     let id = this.#open.get(turnId);
@@ -51,7 +51,7 @@ export class ChatTexts {
     yield { type: "text-delta", id, delta };
   }
 
-  *#end(turnId: string): Generator<TextNews> {
+  *#end(turnId: string): Generator<TextUpdate> {
     const id = this.#open.get(turnId);
     if (id === undefined) return;
     this.#open.delete(turnId);

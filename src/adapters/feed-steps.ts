@@ -3,7 +3,7 @@ import type { EventFeed } from "../runtime/events/event-feed.ts";
 import type { FeedItem } from "../runtime/events/feed-item.ts";
 
 /** The events that end a step besides new items. */
-interface StepEnds {
+interface StepOptions {
   /** Ends a step when it resolves. Never rejects. */
   readonly until: Promise<unknown>;
   readonly clock: Clock;
@@ -17,33 +17,33 @@ interface StepEnds {
  */
 export class FeedSteps {
   readonly #feed: Pick<EventFeed, "read">;
-  readonly #ends: StepEnds;
-  #came: readonly FeedItem[] | undefined;
+  readonly #options: StepOptions;
+  #items: readonly FeedItem[] | undefined;
   #failure: { readonly thrown: unknown } | undefined;
   #isReading = false;
   #wake = (): void => {};
 
-  constructor(feed: Pick<EventFeed, "read">, ends: StepEnds) {
+  constructor(feed: Pick<EventFeed, "read">, ends: StepOptions) {
     this.#feed = feed;
-    this.#ends = ends;
+    this.#options = ends;
     void ends.until.then(() => this.#wake());
   }
 
   /** The items that arrived; undefined after a pause, or if `until` settles first. @throws ToolError the error of the feed, as a rejection */
   async next(): Promise<readonly FeedItem[] | undefined> {
-    if (!this.#isReading && this.#came === undefined) this.#read(); // reads again only after the last items were returned
+    if (!this.#isReading && this.#items === undefined) this.#read(); // reads again only after the last items were returned
     await this.#pause();
     if (this.#failure !== undefined) throw this.#failure.thrown;
-    const came = this.#came;
-    this.#came = undefined;
-    return came;
+    const items = this.#items;
+    this.#items = undefined;
+    return items;
   }
 
   async #pause(): Promise<void> {
-    if (this.#came !== undefined || this.#failure !== undefined) return;
+    if (this.#items !== undefined || this.#failure !== undefined) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
-    const cancel = this.#ends.clock.timer(resolve, this.#ends.pauseMs, { background: true });
+    const cancel = this.#options.clock.timer(resolve, this.#options.pauseMs, { background: true });
     await promise;
     cancel();
   }
@@ -55,7 +55,7 @@ export class FeedSteps {
       this.#wake();
     };
     void this.#feed.read().then(
-      (items) => ((this.#came = items), end()),
+      (items) => ((this.#items = items), end()),
       (thrown: unknown) => ((this.#failure = { thrown }), end()),
     );
   }

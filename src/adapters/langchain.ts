@@ -5,7 +5,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { bridgedTools, checkMaker, checkToolArray, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
+import { bridgedTools, checkFunction, checkToolArray, foreignTool, openSchema, toOutput, type AdapterOptions } from "./bridge.ts";
 import { fieldsOf } from "./model-output.ts";
 
 /** The fields that LangChain's `tool` gets, with the schema as JSON Schema. */
@@ -45,15 +45,15 @@ export function toLangChainTools<Made>(
   tool: (handler: LangChainHandler, fields: LangChainFields) => Made,
   options: AdapterOptions = {},
 ): Made[] {
-  checkMaker(tool, "toLangChainTools(runtime, tool)", "the function tool of @langchain/core/tools");
+  checkFunction(tool, "toLangChainTools(runtime, tool)", "the function tool of @langchain/core/tools");
   return bridgedTools(runtime, options, "toLangChainTools()").map(({ name, description, inputSchema, call }) =>
     tool(
       async (input, config) =>
-        answerFor(config, outputOf(await call(input, { id: config?.toolCall?.id, signal: config?.signal, context: config }))),
+        toAnswer(config, toOutput(await call(input, { id: config?.toolCall?.id, signal: config?.signal, context: config }))),
       {
         name,
         description,
-        schema: unchecked(inputSchema),
+        schema: acceptAnySchema(inputSchema),
       },
     ),
   );
@@ -63,13 +63,13 @@ export function toLangChainTools<Made>(
  * The schema without its JSON Schema keywords, as LangChain's own check would refuse inputs that the runtime repairs. Some of its models, such as
  * Anthropic's and Mistral's, send the schema as it is: its `toJSON` has the keywords.
  */
-function unchecked(inputSchema: JsonSchema): LangChainFields["schema"] {
+function acceptAnySchema(inputSchema: JsonSchema): LangChainFields["schema"] {
   const { "~standard": standard, ...keywords } = openSchema(inputSchema);
   return { "~standard": standard, toJSON: () => keywords };
 }
 
 /** Returns text if the answer becomes a message: LangChain would take some JSON for content blocks or for a whole message. */
-function answerFor(config: LangChainConfig | undefined, output: JsonValue): JsonValue {
+function toAnswer(config: LangChainConfig | undefined, output: JsonValue): JsonValue {
   return config?.toolCall === undefined ? output : valueText(output);
 }
 
@@ -100,9 +100,9 @@ export function fromLangChainTools(tools: readonly LangChainToolLike[]): readonl
       schema: tool.schema,
       execute: async (input: never, { signal }: ToolContext) => {
         try {
-          return contentOf(await tool.invoke(input, { signal }));
+          return toContent(await tool.invoke(input, { signal }));
         } catch (thrown: unknown) {
-          throw inputRefusal(thrown, input) ?? thrown;
+          throw toInputError(thrown, input) ?? thrown;
         }
       },
     });
@@ -120,7 +120,7 @@ function takesString(schema: unknown): boolean {
  * LangChain's refusal of an input by a check that JSON Schema cannot express, such as zod's `refine`. Undefined for any other error, such as the
  * refusal of another input by a tool that the handler called: then the call itself has run.
  */
-function inputRefusal(thrown: unknown, input: unknown): ToolError | undefined {
+function toInputError(thrown: unknown, input: unknown): ToolError | undefined {
   if (!(thrown instanceof Error) || !("output" in thrown) || !thrown.message.startsWith(REFUSED_INPUT)) return undefined;
   if (thrown.output !== JSON.stringify(input)) return undefined;
   return new ToolError("invalid_input", thrown.message, { outcome: "not_started", cause: thrown });
@@ -129,7 +129,7 @@ function inputRefusal(thrown: unknown, input: unknown): ToolError | undefined {
 const REFUSED_INPUT = "Received tool input did not match expected schema";
 
 /** @throws ToolError `execution_failed` for a message with the status `error` */
-function contentOf(output: unknown): unknown {
+function toContent(output: unknown): unknown {
   if (typeof output !== "object" || output === null || !("lc_direct_tool_output" in output) || !("content" in output)) return output;
   const { content } = output;
   if (!("status" in output) || output.status !== "error") return content;

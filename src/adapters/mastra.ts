@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { askApproval, bridgedTools, checkMaker, checkToolArray, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
+import { askApproval, bridgedTools, checkFunction, checkToolArray, foreignTool, openSchema, toOutput, type AdapterOptions } from "./bridge.ts";
 import { fieldsOf, refuseMcpError, withModelOutput } from "./model-output.ts";
 
 /** The fields of a tool that Mastra's `createTool` gets. */
@@ -32,7 +32,7 @@ export function toMastraTools<Made>(
   createTool: (fields: MastraFields) => Made,
   options: AdapterOptions = {},
 ): Readonly<Record<string, Made>> {
-  checkMaker(createTool, "toMastraTools(runtime, createTool)", "the function createTool of @mastra/core/tools");
+  checkFunction(createTool, "toMastraTools(runtime, createTool)", "the function createTool of @mastra/core/tools");
   return Object.fromEntries(
     bridgedTools(runtime, options, "toMastraTools()").map(({ name, description, inputSchema, call }) => [
       name,
@@ -43,7 +43,7 @@ export function toMastraTools<Made>(
         execute: async (input, context) => {
           refuseOldMastra(input);
           const { agent, abortSignal, requestContext } = context ?? {};
-          return outputOf(await call(input, { id: agent?.toolCallId, signal: abortSignal, context: requestContext }));
+          return toOutput(await call(input, { id: agent?.toolCallId, signal: abortSignal, context: requestContext }));
         },
       }),
     ]),
@@ -92,14 +92,14 @@ export function fromMastraTools(tools: readonly MastraToolLike[]): readonly Tool
       schema: inputSchema,
       execute: async (input: unknown, context: ToolContext) => {
         if (typeof approval === "function" ? await approval(input, {}) : approval === true) await askApproval(context, input);
-        const output = refuseMcpError(refuseFailure(id, await execute(input, { abortSignal: context.signal })));
+        const output = refuseMcpError(throwOnError(id, await execute(input, { abortSignal: context.signal })));
         return typeof toModelOutput === "function" ? withModelOutput(output, await toModelOutput(output)) : output;
       },
     });
   });
 }
 
-function refuseFailure(id: string, output: unknown): unknown {
+function throwOnError(id: string, output: unknown): unknown {
   if (typeof output !== "object" || output === null || !("error" in output) || output.error !== true || !("validationErrors" in output))
     return output;
   const message = "message" in output && typeof output.message === "string" ? output.message : "its validation failed";

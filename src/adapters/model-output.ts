@@ -15,10 +15,10 @@ export function withModelOutput(output: unknown, shown: unknown): unknown {
     const { reason } = fieldsOf(shown);
     throw new ToolError("execution_failed", typeof reason === "string" ? `It was denied: ${reason}` : "It was denied.");
   }
-  if (type === "error-text" || type === "error-json") throw new ToolError("execution_failed", textOf(value));
-  if (type === "text" || type === "json") return new ToolOutput({ output, content: [{ type: "text", text: textOf(value) }] });
+  if (type === "error-text" || type === "error-json") throw new ToolError("execution_failed", toText(value));
+  if (type === "text" || type === "json") return new ToolOutput({ output, content: [{ type: "text", text: toText(value) }] });
   if (type !== "content" || !Array.isArray(value)) return output;
-  return new ToolOutput({ output, content: value.map(partOf) });
+  return new ToolOutput({ output, content: value.map(toContentPart) });
 }
 
 /**
@@ -38,31 +38,31 @@ export function refuseMcpError(output: unknown): unknown {
  * file that only the provider has.
  */
 export function withAgentsParts(output: unknown): unknown {
-  const parts = (Array.isArray(output) ? output : [output]).map(agentsPart);
+  const parts = (Array.isArray(output) ? output : [output]).map(toAgentsPart);
   const content = parts.filter((part) => part !== undefined);
   return content.length === 0 || content.length < parts.length ? output : new ToolOutput({ content });
 }
 
 /** Reads `{ type: "image", image }` and `{ type: "file", file }`, whose value is an address or an object with `data` or a `url`. */
-function agentsPart(value: unknown): ContentPart | undefined {
+function toAgentsPart(value: unknown): ContentPart | undefined {
   const { type, text, image, file } = fieldsOf(value);
   if (type === "text") return typeof text === "string" ? { type, text } : undefined;
   if (type !== "image" && type !== "file") return undefined;
   const held = type === "image" ? image : file;
-  const { data, mediaType, url } = typeof held === "string" ? addressed(held) : fieldsOf(held);
+  const { data, mediaType, url } = typeof held === "string" ? parseFileAddress(held) : fieldsOf(held);
   if (typeof url === "string") return { type: "file", uri: url };
   const isHeld = typeof mediaType === "string" && (typeof data === "string" || data instanceof Uint8Array);
-  return isHeld ? partOf({ type, mediaType, data }) : undefined;
+  return isHeld ? toContentPart({ type, mediaType, data }) : undefined;
 }
 
-function addressed(address: string): Readonly<Record<string, unknown>> {
+function parseFileAddress(address: string): Readonly<Record<string, unknown>> {
   const [, mediaType, data] = /^data:([^;,]+);base64,(.*)$/su.exec(address) ?? [];
   if (data !== undefined) return { mediaType, data };
   return /^https?:/iu.test(address) ? { url: address } : {};
 }
 
 /** Reads a content part of any version of AI SDK: `file` with tagged data, `media` and `image-data` with base64. */
-function partOf(part: unknown): ContentPart {
+function toContentPart(part: unknown): ContentPart {
   const { type, text, mediaType, data, url: link } = fieldsOf(part);
   if (typeof text === "string") return { type: "text", text };
   const inner = typeof data === "object" && !(data instanceof Uint8Array) ? fieldsOf(data) : { type: "data", data };
@@ -76,7 +76,7 @@ function partOf(part: unknown): ContentPart {
   if (typeof base64 === "string" && mediaType === "application/pdf")
     return { type: "file", mediaType, uri: `data:application/pdf;base64,${base64}` };
   if (typeof base64 !== "string" || typeof mediaType !== "string" || kind === undefined)
-    return { type: "text", text: `[${typeof mediaType === "string" ? mediaType : textOf(type)}]` };
+    return { type: "text", text: `[${typeof mediaType === "string" ? mediaType : toText(type)}]` };
   return { type: kind === "image" ? "image" : "audio", mediaType, data: base64 };
 }
 
@@ -85,6 +85,6 @@ export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? { ...value } : {};
 }
 
-function textOf(value: unknown): string {
+function toText(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
 }

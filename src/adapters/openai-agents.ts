@@ -4,7 +4,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { fieldsOf, withAgentsParts } from "./model-output.ts";
-import { askApproval, bridgedTools, checkMaker, checkToolArray, foreignTool, offeredText, type AdapterOptions } from "./bridge.ts";
+import { askApproval, bridgedTools, checkFunction, checkToolArray, foreignTool, toModelText, type AdapterOptions } from "./bridge.ts";
 
 /** The fields of a tool that the Agents SDK's `tool` gets. */
 export interface OpenAiAgentsFields {
@@ -44,18 +44,18 @@ export function toOpenAiAgentsTools<Made>(
   tool: (fields: OpenAiAgentsFields) => Made,
   options: AdapterOptions = {},
 ): Made[] {
-  checkMaker(tool, "toOpenAiAgentsTools(runtime, tool)", "the function tool of @openai/agents");
+  checkFunction(tool, "toOpenAiAgentsTools(runtime, tool)", "the function tool of @openai/agents");
   return bridgedTools(runtime, options, "toOpenAiAgentsTools()").map(({ name, description, inputSchema, needsApproval, call }) =>
     tool({
       name,
       description,
-      parameters: parametersOf(inputSchema),
+      parameters: toParameters(inputSchema),
       strict: false,
       needsApproval,
       execute: async (input, context, details) => {
         const { callId: id, name: calledAs = name } = details?.toolCall ?? {}; // the program may have renamed the tool
         const approved = needsApproval && id !== undefined && wasApproved(context, calledAs, id);
-        return offeredText(await call(input, { id, signal: details?.signal, approved, context: fieldsOf(context)["context"] }));
+        return toModelText(await call(input, { id, signal: details?.signal, approved, context: fieldsOf(context)["context"] }));
       },
     }),
   );
@@ -68,7 +68,7 @@ function wasApproved(context: unknown, toolName: string, callId: string): boolea
 }
 
 /** The schema for the SDK's non-strict mode, which accepts any schema; the runtime checks the input. */
-function parametersOf(schema: JsonSchema): OpenAiParameters {
+function toParameters(schema: JsonSchema): OpenAiParameters {
   const own = typeof schema === "boolean" ? {} : schema;
   return { properties: {}, required: [], ...own, type: "object", additionalProperties: true };
 }
@@ -113,7 +113,7 @@ export function fromOpenAiAgentsTools<Context>(
   contextFor: (context: ToolContext) => Context,
 ): readonly Tool[] {
   checkToolArray(tools, "fromOpenAiAgentsTools()");
-  checkMaker(contextFor, "fromOpenAiAgentsTools(tools, contextFor)", "a function that makes the context of the Agents SDK");
+  checkFunction(contextFor, "fromOpenAiAgentsTools(tools, contextFor)", "a function that makes the context of the Agents SDK");
   return tools.map((tool) => {
     if (hasAny(tool.inputGuardrails) || hasAny(tool.outputGuardrails))
       throw new ToolError("not_executable", `The tool ${JSON.stringify(tool.name)} has guardrails, which only the Agents SDK runs.`, {
@@ -136,7 +136,7 @@ export function fromOpenAiAgentsTools<Context>(
         } catch (thrown: unknown) {
           throw new ToolError("execution_failed", describeThrown(thrown), { cause: thrown });
         }
-        if (output === "" && tool.on !== undefined) throw unanswered(tool.name);
+        if (output === "" && tool.on !== undefined) throw noAnswerError(tool.name);
         return withAgentsParts(output);
       },
     });
@@ -144,7 +144,7 @@ export function fromOpenAiAgentsTools<Context>(
 }
 
 /** The error for an agent that answers with an empty text, as it does if one of its tools waits for approval: only the SDK's runner asks for that. */
-function unanswered(name: string): ToolError {
+function noAnswerError(name: string): ToolError {
   return new ToolError("execution_failed", `The agent ${name} gave no answer: it may be waiting for approval of one of its own calls.`, {
     operatorHint:
       "Give the agent tools that need no approval there, such as those of toOpenAiAgentsTools() with an approver of the runtime.",

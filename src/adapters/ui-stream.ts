@@ -7,12 +7,12 @@ import { ToolError } from "../core/error.ts";
 import { checkRuntime } from "../core/check-argument.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import { parseJson } from "../core/base/parse-json.ts";
-import { pendingResult, type PendingCall } from "../core/job-message.ts";
+import { createPendingResult, type PendingCall } from "../core/job-message.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { fieldsOf } from "./model-output.ts";
-import { ChatRuns, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
+import { ChatRuns, toEventStream, type ChatQuestion, type RunUpdate } from "./chat-runs.ts";
 
 /** The fields of a request of `DefaultChatTransport` that are read. */
 export interface UiChatInput {
@@ -60,7 +60,7 @@ export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (reques
   return async (request) => {
     try {
       const resumed = request.method === "GET" ? resumedId(request.url) : undefined;
-      if (request.method === "GET" && (resumed === undefined || !runs.has(resumed))) return new Response(null, { status: 204 });
+      if (request.method === "GET" && (resumed === undefined || !runs.hasRun(resumed))) return new Response(null, { status: 204 });
       const input = resumed === undefined ? readInput(parseJson(await request.text())) : undefined;
       const headers = {
         "content-type": "text/event-stream; charset=utf-8",
@@ -69,12 +69,12 @@ export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (reques
         "x-vercel-ai-ui-message-stream": "v1",
       };
       return new Response(
-        streamOf(request, {
+        toEventStream(request, {
           clock: runtime.ports.clock,
           events: (signal) =>
             input === undefined
-              ? replayOf(runs, String(resumed), { options, signal })
-              : chunksOf(runs, runtime, { input, options, signal }),
+              ? replayRun(runs, String(resumed), { options, signal })
+              : runChunks(runs, runtime, { input, options, signal }),
         }),
         { headers },
       );
@@ -91,41 +91,41 @@ function resumedId(url: string): string | undefined {
   return id === undefined ? undefined : decodeURIComponent(id);
 }
 
-async function* replayOf(runs: ChatRuns, id: string, { options, signal }: Omit<Asked, "input">): AsyncGenerator {
+async function* replayRun(runs: ChatRuns, id: string, { options, signal }: Omit<ChatRequest, "input">): AsyncGenerator {
   yield { type: "start" };
   try {
     await options.session(id); // may throw to refuse the conversation, as for a new message
-    const told = new Set<unknown>();
-    for await (const news of runs.follow(id, signal, { fromStart: true })) yield* uiChunks(news, told, []);
+    const knownCalls = new Set<unknown>();
+    for await (const update of runs.follow(id, signal, { fromStart: true })) yield* uiChunks(update, knownCalls, []);
   } catch (thrown: unknown) {
     yield { type: "error", errorText: runs.clientError(thrown).message };
   }
   yield "[DONE]";
 }
 
-interface Asked {
+interface ChatRequest {
   readonly input: UiChatInput;
   readonly options: UiChatOptions;
   readonly signal: AbortSignal;
 }
 
-async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, signal }: Asked): AsyncGenerator {
+async function* runChunks(runs: ChatRuns, runtime: Runtime, { input, options, signal }: ChatRequest): AsyncGenerator {
   const { id, messages, messageId } = input;
   const last = messages.findLast((message) => message.id === messageId && message.role === "assistant") ?? messages.at(-1);
   try {
     const session = await options.session(id); // may throw to refuse the conversation
     // an answer never begins a run, so a late or repeated one changes nothing
     const isContinued = last?.role === "assistant" && last.parts.some(({ state }) => state === "approval-responded");
-    if (isContinued) await answerAll(runs, runtime, { id, message: last });
+    if (isContinued) await answerQuestions(runs, runtime, { id, message: last });
     yield { type: "start", ...(isContinued ? { messageId: last.id } : {}) };
-    const told = new Set<unknown>();
+    const knownCalls = new Set<unknown>();
     const shown = messages.filter((message) => !isContinued || message !== last);
-    const isWaiting = !isContinued && (await runs.pending(id)).length > 0;
+    const isWaiting = !isContinued && (await runs.listQuestions(id)).length > 0;
     if (isContinued) {
-      for (const { toolCallId } of last.parts) told.add(toolCallId);
-      yield* ownCalls(runs, id, last);
-    } else if (!isWaiting) runs.begin(id, session, () => options.run(session, input));
-    for await (const news of runs.follow(id, signal)) yield* uiChunks(news, told, shown);
+      for (const { toolCallId } of last.parts) knownCalls.add(toolCallId);
+      yield* innerCallInputs(runs, id, last);
+    } else if (!isWaiting) runs.startRun(id, session, () => options.run(session, input));
+    for await (const update of runs.follow(id, signal)) yield* uiChunks(update, knownCalls, shown);
     if (isWaiting)
       yield {
         type: "error",
@@ -138,12 +138,12 @@ async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
 }
 
 /** Answers the open questions that the message has answers to. */
-async function answerAll(
+async function answerQuestions(
   runs: ChatRuns,
   runtime: Runtime,
   { id, message }: { readonly id: string; readonly message: UiChatMessage },
 ): Promise<void> {
-  for (const { id: approvalId, shownCallId, digest } of await runs.pending(id)) {
+  for (const { id: approvalId, shownCallId, digest } of await runs.listQuestions(id)) {
     const part = message.parts.find(({ toolCallId }) => toolCallId === shownCallId);
     const approval: unknown = part?.["approval"];
     if (part?.["state"] !== "approval-responded" || typeof approval !== "object" || approval === null) continue;
@@ -159,72 +159,72 @@ function questionId(approval: unknown): string {
 }
 
 /** @param shown the messages except the one being written */
-function shownId(approvalId: string, shown: readonly UiChatMessage[]): string {
+function approvalIdFor(approvalId: string, shown: readonly UiChatMessage[]): string {
   const { length } = shown.filter(({ parts }) => parts.some(({ approval }) => questionId(approval) === approvalId));
   return length === 0 ? approvalId : `${approvalId}.${length}`;
 }
 
 /** The inputs of calls in whose place the message shows a call that they made, after that call was asked about. */
-function* ownCalls(runs: ChatRuns, id: string, { parts }: UiChatMessage): Generator {
+function* innerCallInputs(runs: ChatRuns, id: string, { parts }: UiChatMessage): Generator {
   for (const { state, toolCallId, toolName } of parts) {
     if (state !== "approval-responded" || typeof toolCallId !== "string") continue;
-    const call = runs.call(id, toolCallId);
-    if (call !== undefined && call.name !== toolName) yield inputOf(toolCallId, call.name, call.input);
+    const call = runs.findCall(id, toolCallId);
+    if (call !== undefined && call.name !== toolName) yield inputChunk(toolCallId, call.name, call.input);
   }
 }
 
-/** @param told the ids of the calls in the client's message: a result for any other call is an error for the client */
-function uiChunks(news: RunNews, told: Set<unknown>, shown: readonly UiChatMessage[]): readonly unknown[] {
-  if (news.type === "event") return chunksOfEvent(news.event, told);
-  if (news.type === "approvals") {
-    const asked = new Set(news.questions.map(({ shownCallId }) => shownCallId));
+/** @param knownCalls the ids of the calls in the client's message: a result for any other call is an error for the client */
+function uiChunks(update: RunUpdate, knownCalls: Set<unknown>, shown: readonly UiChatMessage[]): readonly unknown[] {
+  if (update.type === "event") return eventChunks(update.event, knownCalls);
+  if (update.type === "approvals") {
+    const asked = new Set(update.questions.map(({ shownCallId }) => shownCallId));
     return [
-      ...jobsOf(
-        news.jobs.filter(({ callId }) => !asked.has(callId)),
-        told,
+      ...jobChunks(
+        update.jobs.filter(({ callId }) => !asked.has(callId)),
+        knownCalls,
       ),
-      ...questionsOf(news.questions, told, shown),
+      ...questionChunks(update.questions, knownCalls, shown),
     ];
   }
-  if (news.type !== "end") return [news]; // text news are already chunks of the stream
-  return [...jobsOf(news.jobs, told), news.error === undefined ? { type: "finish" } : { type: "error", errorText: news.error.message }];
+  if (update.type !== "end") return [update]; // text news are already chunks of the stream
+  return [...jobChunks(update.jobs, knownCalls), update.error === undefined ? { type: "finish" } : { type: "error", errorText: update.error.message }];
 }
 
 /** Ends the calls whose jobs continue, as in the answer to a model: `useChat` waits for an end of each call of a message. */
-function jobsOf(jobs: readonly PendingCall[], told: ReadonlySet<unknown>): readonly unknown[] {
-  return jobs.flatMap((job) => (told.has(job.callId) ? [endOf(job.callId, { ...pendingResult(job), status: "ok" })] : []));
+function jobChunks(jobs: readonly PendingCall[], knownCalls: ReadonlySet<unknown>): readonly unknown[] {
+  return jobs.flatMap((job) => (knownCalls.has(job.callId) ? [resultChunk(job.callId, { ...createPendingResult(job), status: "ok" })] : []));
 }
 
 /** Asks one question for each part: a second question of the same call follows when the first is answered. Shows the input that would run. */
-function questionsOf(questions: readonly ChatQuestion[], told: Set<unknown>, shown: readonly UiChatMessage[]): readonly unknown[] {
+function questionChunks(questions: readonly ChatQuestion[], knownCalls: Set<unknown>, shown: readonly UiChatMessage[]): readonly unknown[] {
   const asked = new Map<string, ChatQuestion>();
   for (const question of questions) if (!asked.has(question.shownCallId)) asked.set(question.shownCallId, question);
   return Array.from(asked, ([toolCallId, { id, shownName, input, reason }]) => {
-    told.add(toolCallId);
-    const approvalId = shownId(id, shown);
-    return [inputOf(toolCallId, shownName, input), { type: "tool-approval-request", approvalId, toolCallId, reason }];
+    knownCalls.add(toolCallId);
+    const approvalId = approvalIdFor(id, shown);
+    return [inputChunk(toolCallId, shownName, input), { type: "tool-approval-request", approvalId, toolCallId, reason }];
   }).flat();
 }
 
-function chunksOfEvent(event: RuntimeEvent, told: Set<unknown>): readonly unknown[] {
+function eventChunks(event: RuntimeEvent, knownCalls: Set<unknown>): readonly unknown[] {
   switch (event.type) {
     case "call-start":
-      told.add(event.callId);
-      return [inputOf(event.callId, event.call.name, event.call.input)];
+      knownCalls.add(event.callId);
+      return [inputChunk(event.callId, event.call.name, event.call.input)];
     case "call-progress":
       return [{ type: "data-haft-progress", data: { toolCallId: event.callId, ...event.update }, transient: true }];
     case "call-end":
-      return told.has(event.callId) ? [endOf(event.callId, event.result)] : [];
+      return knownCalls.has(event.callId) ? [resultChunk(event.callId, event.result)] : [];
     default:
       return [];
   }
 }
 
-function inputOf(toolCallId: string, toolName: string, input: unknown = {}): unknown {
+function inputChunk(toolCallId: string, toolName: string, input: unknown = {}): unknown {
   return { type: "tool-input-available", toolCallId, toolName, input, dynamic: true };
 }
 
-function endOf(toolCallId: string, result: ToolResult): unknown {
+function resultChunk(toolCallId: string, result: ToolResult): unknown {
   const { status, output, error } = result;
   if (error?.code === "approval_denied") return { type: "tool-output-denied", toolCallId };
   if (status !== "ok" && status !== "partial")

@@ -7,21 +7,21 @@ import { isPromiseLike, waitFor, type Interruptible } from "../policy/attempts/d
 import { chooseOverload } from "../registry/overload.ts";
 import { fingerprintOf } from "../registry/prepare-toolset.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
-import { readableInput } from "./admit/admit-call.ts";
+import { toOverloadInput } from "./admit/admit-call.ts";
 import type { CallRun } from "./call-run.ts";
-import { withinRun } from "./context/call-tree.ts";
+import { runInCallIfNeeded } from "./context/call-tree.ts";
 
 /** Longest time that one hook may take, in milliseconds, unless it sets `timeoutMs`. */
 const HOOK_TIMEOUT_MS = 10_000;
 
 export interface HookAnswer<T> {
   /** Undefined if the hook returned nothing, or failed. */
-  readonly said: T | undefined;
+  readonly returned: T | undefined;
   /** Set if the call ends here: it was cancelled, its deadline passed, or the hook failed and has `onFailure: "stop"`. */
-  readonly ended: ToolError | undefined;
+  readonly endError: ToolError | undefined;
 }
 
-const NOTHING_SAID: HookAnswer<never> = Object.freeze({ said: undefined, ended: undefined });
+const NOTHING_RETURNED: HookAnswer<never> = Object.freeze({ said: undefined, ended: undefined });
 
 /**
  * Calls one hook, with a timeout. If it throws or takes too long, this is logged, and the hook is skipped or the call ends.
@@ -35,10 +35,10 @@ export async function callHook<T>(
   waiter: Interruptible = run,
 ): Promise<HookAnswer<T>> {
   try {
-    const answer = withinRun(run, ask);
-    return isPromiseLike(answer) ? await waitForHook<T>(run, hook, answer, waiter) : { said: answer, ended: undefined };
+    const answer = runInCallIfNeeded(run, ask);
+    return isPromiseLike(answer) ? await waitForHook<T>(run, hook, answer, waiter) : { returned: answer, endError: undefined };
   } catch (thrown: unknown) {
-    return hookFailed(run, hook, `threw: ${describeThrown(thrown)}`);
+    return handleHookFailure(run, hook, `threw: ${describeThrown(thrown)}`);
   }
 }
 
@@ -48,23 +48,23 @@ async function waitForHook<T>(run: CallRun, hook: Hook, answer: PromiseLike<T>, 
   const wasLate = run.clock.now() >= run.deadlineAt;
   const waited = await waitFor(waiter, answer, {
     endsAt: Math.min(hookEndsAt, run.deadlineAt),
-    late: () => hookTooLate(run, hook, wasLate),
+    timeoutError: () => hookTimeoutError(run, hook, wasLate),
   });
-  if ("value" in waited) return { said: waited.value, ended: undefined };
+  if ("value" in waited) return { returned: waited.value, endError: undefined };
   if ("thrown" in waited) throw waited.thrown;
-  if (waiter.cancelled !== undefined || run.deadlineAt <= hookEndsAt) return { said: undefined, ended: run.cancelled ?? waited.ended };
-  return hookFailed(run, hook, `did not answer within ${timeoutMs} ms`);
+  if (waiter.cancelled !== undefined || run.deadlineAt <= hookEndsAt) return { returned: undefined, endError: run.cancelled ?? waited.ended };
+  return handleHookFailure(run, hook, `did not answer within ${timeoutMs} ms`);
 }
 
 /** The answer of a hook that failed: it is skipped, or the call ends. */
-export function hookFailed(run: CallRun, hook: Hook, what: string): HookAnswer<never> {
+export function handleHookFailure(run: CallRun, hook: Hook, what: string): HookAnswer<never> {
   const stops = hook.onFailure === "stop";
-  run.parts.ports.log.warn(`The hook "${hook.name}" ${what}; ${stops ? "its call was stopped" : "it was skipped"}`);
-  if (!stops) return NOTHING_SAID;
+  run.services.ports.log.warn(`The hook "${hook.name}" ${what}; ${stops ? "its call was stopped" : "it was skipped"}`);
+  if (!stops) return NOTHING_RETURNED;
   const outcome = run.failure?.outcome ?? (run.attempts > 0 ? "unknown" : "not_started");
   return {
-    said: undefined,
-    ended: new ToolError("vetoed", `The hook "${hook.name}", which must agree to ${run.toolName}, ${what}`, {
+    returned: undefined,
+    endError: new ToolError("vetoed", `The hook "${hook.name}", which must agree to ${run.toolName}, ${what}`, {
       retryable: false,
       outcome,
       ...(outcome === "unknown" ? { hint: "The call has run: check before calling it again." } : {}),
@@ -72,7 +72,7 @@ export function hookFailed(run: CallRun, hook: Hook, what: string): HookAnswer<n
   };
 }
 
-function hookTooLate(run: CallRun, hook: Hook, wasLate: boolean): ToolError {
+function hookTimeoutError(run: CallRun, hook: Hook, wasLate: boolean): ToolError {
   const message = wasLate
     ? `${run.toolName} had not ended when its deadline passed.`
     : `The deadline of ${run.toolName} passed while the hook "${hook.name}" processed its result.`;
@@ -96,9 +96,9 @@ const RUNS = new WeakMap<HookContext, CallRun>();
  */
 export function isOfOverload(call: ToolCall, context: HookContext, inputSchema: JsonSchema): boolean {
   const run = RUNS.get(context);
-  const candidates = run?.parts.registry.resolve(call.name) ?? [];
+  const candidates = run?.services.registry.resolve(call.name) ?? [];
   if (run === undefined || candidates instanceof Error || candidates.length < 2) return true;
   const own = schemaFingerprint(inputSchema);
   if (!candidates.some((candidate) => fingerprintOf(candidate) === own)) return true;
-  return fingerprintOf(run.plan?.registered ?? chooseOverload(candidates, readableInput(call.input))) === own;
+  return fingerprintOf(run.plan?.registered ?? chooseOverload(candidates, toOverloadInput(call.input))) === own;
 }

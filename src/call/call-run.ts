@@ -27,19 +27,19 @@ import type { ClaimWatch } from "./claim-watch.ts";
 import type { CallCounters, OrphanCount } from "./call-counters.ts";
 import type { CallAnswer } from "./finish/call-answer.ts";
 import type { CallTiming } from "./finish/call-timing.ts";
-import type { EarlierRun, ResumedCall } from "./admit/earlier-calls.ts";
+import type { ResumedCallIdentity, ResumedCall } from "./admit/earlier-calls.ts";
 import type { FallbackChains } from "./fallback-chains.ts";
 import { idempotencyKey } from "./attempt/idempotency-key.ts";
 import type { CallJob } from "./jobs/job.ts";
 import type { JobOutputBuffer } from "./jobs/job-output.ts";
 import type { JobTable } from "./jobs/job-table.ts";
-import type { BeginningAttempt, ExecuteWithin } from "./context/execute-within.ts";
+import type { SessionAttempt, ExecuteNested } from "./context/execute-within.ts";
 import type { CachedRead } from "./cache/cache-plan.ts";
 import type { CallFaults, Faults } from "./attempt/faults.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { HeldSlot } from "./attempt/lent-hold.ts";
-import { lockKeysIn } from "./admit/resolve-effects.ts";
+import { scopeLockKeys } from "./admit/resolve-effects.ts";
 import type { RunningCall, RunningCalls } from "./running-calls.ts";
 import type { Route } from "./route.ts";
 import type { Session } from "../session/session.ts";
@@ -48,7 +48,7 @@ import type { RunningTurn } from "../session/turn-queue.ts";
 import type { ToolPlan } from "./tool-plan.ts";
 
 /** The parts of the runtime that the pipeline uses. */
-export interface CallParts {
+export interface CallServices {
   readonly ports: Ports;
   readonly registry: Registry;
   readonly locks: Locks;
@@ -89,18 +89,18 @@ export interface CallParts {
   /** Creates traces of calls; undefined without tracing. */
   tracing: Tracing | undefined;
   planOf(registered: RegisteredTool): ToolPlan;
-  readonly executeWithin: ExecuteWithin<AdmittedCall>;
+  readonly executeNested: ExecuteNested<AdmittedCall>;
   /** Begins a session that belongs to the call. @param allow narrows which tools its interrupted calls may use */
-  beginWithin(run: AdmittedCall, allow: VisibilityRules | undefined, attempt: BeginningAttempt): Promise<Session>;
+  startSessionWithin(run: AdmittedCall, allow: VisibilityRules | undefined, attempt: SessionAttempt): Promise<Session>;
   /** Simulates the call. Never rejects. */
   simulate(run: AdmittedCall): Promise<SimulatedCall>;
   /** Set if there is no approver for its calls: each call that needs approval ends with `approval_required`. */
-  readonly asksNobody?: true;
+  readonly hasNoApprover?: true;
   emit(event: RuntimeEvent): void;
 }
 
 /** The result of a call; a promise only if something has to be waited for. */
-export type Answer = ToolResult | Promise<ToolResult>;
+export type ResultOrPromise = ToolResult | Promise<ToolResult>;
 
 /** The outcome of a simulated call. */
 export interface SimulatedCall {
@@ -118,7 +118,7 @@ export const NO_WARNINGS: readonly string[] = Object.freeze([]);
  * in the others.
  */
 export class CallRun implements Interruptible, RunningCall<CallRun> {
-  readonly parts: CallParts;
+  readonly services: CallServices;
   readonly turn: Turn;
   readonly options: CallOptions;
   readonly clock: Clock;
@@ -147,21 +147,21 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   // Set from `AdmittedCall` on.
   effects: ResolvedEffects | undefined;
   route: Route | undefined;
-  declare enteredTurn: string | undefined; // the name of its tool, if a rule of its turn has counted it
-  declare awaiting: number | undefined; // how many calls wait for approval: itself and its nested calls, of any session
+  declare countedInTurn: string | undefined; // the name of its tool, if a rule of its turn has counted it
+  declare pendingApprovals: number | undefined; // how many calls wait for approval: itself and its nested calls, of any session
 
   // Set while it is attempted.
   ticket: LockTicket | undefined;
   slots: readonly HeldSlot[] | undefined;
   declare awaitedSlot: HeldSlot | undefined; // the slot it waits for
-  declare read: CachedRead | undefined; // set while it may be answered from the cache, or may share its answer
+  declare cachedRead: CachedRead | undefined; // set while it may be answered from the cache, or may share its answer
   declare faults: CallFaults | undefined; // set if faults may be injected
   attempts = 0;
   attemptAt = -Infinity; // when the latest attempt began, on the monotonic clock
   declare timing: CallTiming | undefined; // set once it has waited or is retried
   wait: Interrupt | undefined;
   /** The promise of the latest attempt, if its handler was awaited. */
-  awaited: { readonly promise: Promise<unknown>; readonly resolve: (answer: never) => void } | undefined;
+  pendingAttempt: { readonly promise: Promise<unknown>; readonly resolve: (answer: never) => void } | undefined;
 
   // Its end.
   readonly answer: CallAnswer = { raw: undefined, output: undefined, outputBound: undefined };
@@ -170,35 +170,35 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   declare cancelled: ToolError | undefined; // every later step ends with this error
   failure: ToolError | undefined; // the error it ended with, including its cause, which results do not have
   result: ToolResult | undefined;
-  declare atEnd: (() => void) | undefined; // called when it has its result
+  declare onEnd: (() => void) | undefined; // called when it has its result
 
   // For background jobs.
   /** The promise that the caller waits for; set while the call may still become a background job. */
   pendingAnswer: { readonly resolve: (answer: ToolResult) => void } | undefined;
   declare job: CallJob | undefined;
   declare jobSlot: HeldSlot | undefined;
-  declare beside: RunningTurn | undefined; // the turn of its nested calls, outside the turns of its session
+  declare detachedTurn: RunningTurn | undefined; // the turn of its nested calls, outside the turns of its session
 
   // Its links to other calls.
-  earlier: CallRun | undefined = undefined;
-  later: CallRun | undefined = undefined;
+  previous: CallRun | undefined = undefined;
+  next: CallRun | undefined = undefined;
   /** The call whose handler made this one, of any session; it lends its locks and slots. `turn.madeIn` is set within one session only. */
-  declare madeBy: CallRun | undefined;
-  declare unanswered: number | undefined; // how many of its `context.execute` have not returned, or returned a failed call
+  declare callerRun: CallRun | undefined;
+  declare unsuccessfulExecutes: number | undefined; // how many of its `context.execute` have not returned, or returned a failed call
   /** Why its message was voided or its batch rolled back. Calls that its handler makes afterwards are not run. */
-  declare takenBack: string | undefined;
+  declare revokedReason: string | undefined;
   isSettled = false; // it can no longer be taken back, as its batch or message has ended
 
   #outputBuffer: JobOutputBuffer | undefined;
   #idempotencyKey: string | undefined;
   #holdsProcess = false;
 
-  constructor(parts: CallParts, turn: Turn, options: CallOptions, call: ToolCall, earlier?: EarlierRun) {
-    this.parts = parts;
+  constructor(services: CallServices, turn: Turn, options: CallOptions, call: ToolCall, earlier?: ResumedCallIdentity) {
+    this.services = services;
     this.turn = turn;
     this.options = options;
-    this.clock = parts.ports.clock;
-    this.callId = earlier?.callId ?? parts.ports.ids.next("call");
+    this.clock = services.ports.clock;
+    this.callId = earlier?.callId ?? services.ports.ids.next("call");
     this.#idempotencyKey = earlier?.idempotencyKey;
     this.startedAt = this.clock.now();
     this.call = call;
@@ -211,7 +211,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
 
   /** Whether its events have listeners or are logged. */
   get hasObservers(): boolean {
-    return this.parts.listening || this.isLogged;
+    return this.services.listening || this.isLogged;
   }
 
   /** Whether its events are written to the log of its session. */
@@ -241,11 +241,11 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   get sessionForEngine(): Session {
     const { session } = this.turn;
     const { route } = this;
-    if (route?.engine.state !== "remote" || route.engine.forkSession !== undefined || !route.rules.sharesParent) return session;
+    if (route?.engine.state !== "remote" || route.engine.forkSession !== undefined || !route.rules.sharesParentSession) return session;
     let root = session;
     while (root.parent !== undefined) root = root.parent;
     // Do not use a session that the engine has never seen: a branch leaves no trace in its parent.
-    return root.closed || root.engagedEngines?.has(route.engine) === true ? root : session;
+    return root.closed || root.enginesIfUsed?.has(route.engine) === true ? root : session;
   }
 
   /** Derived from the branch, the call, its tool and its input: the same for all attempts and after a crash, different in a fork. */
@@ -264,8 +264,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   }
 
   /** Cancels the call, and the calls that its handler still makes. Forgets its pretended writes. */
-  takeBack(reason: string): void {
-    this.takenBack ??= reason;
+  revoke(reason: string): void {
+    this.revokedReason ??= reason;
     this.turn.session.simulation?.forget(this.callId);
     this.cancel(reason);
   }
@@ -281,7 +281,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
 
   /** The output of its handler, as far as it is kept. */
   get outputBuffer(): JobOutputBuffer {
-    return (this.#outputBuffer ??= this.parts.jobs.newOutput(this.turn.session.recorded && !this.turn.session.isEphemeral));
+    return (this.#outputBuffer ??= this.services.jobs.createOutput(this.turn.session.recorded && !this.turn.session.isEphemeral));
   }
 
   /** Keeps the process alive until `releaseProcess`, because a caller waits for the result. */
@@ -298,7 +298,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   }
 
   emit(event: RuntimeEvent): void {
-    if (this.parts.listening) this.parts.emit(event);
+    if (this.services.listening) this.services.emit(event);
   }
 
   /** Sends an event to listeners and, if the call is logged, to the session's log. */
@@ -313,7 +313,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   }
 
   /** The log to which its events are written durably; undefined if no caller waits for that. */
-  get written(): Pick<EventLog, "whenDurable"> | undefined {
+  get durableLog(): Pick<EventLog, "whenDurable"> | undefined {
     const { eventLog } = this.turn.session;
     return this.isLogged && eventLog?.options.durability === "sync" ? eventLog : undefined;
   }
@@ -326,9 +326,9 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   }
 
   /** Logs the end of a call that another process continues; the listeners of that process get the event. */
-  leave(events: readonly SessionEvent[]): void {
+  logHandedOver(events: readonly SessionEvent[]): void {
     for (const event of events) this.logEvent(event);
-    this.parts.tracing?.leaveCall?.(this.callId);
+    this.services.tracing?.leaveCall?.(this.callId);
   }
 
   get eventBase(): { readonly callId: string; readonly sessionId: string; readonly turnId: string; readonly at: number } {
@@ -353,21 +353,21 @@ export interface AdmittedCall extends FittedCall {
 }
 
 /** Moves a call to the phase in which its tool is known. */
-export function resolved(run: CallRun, plan: ToolPlan): ResolvedCall {
+export function toResolvedCall(run: CallRun, plan: ToolPlan): ResolvedCall {
   run.plan = plan;
   if (plan.settings.deadlineMs > 0) run.deadlineAt = run.startedAt + plan.settings.deadlineMs;
   return run as ResolvedCall; // the fields of this phase were set above; likewise below
 }
 
 /** Moves a call to the phase in which its input is known. */
-export function fitted(run: ResolvedCall, input: JsonObject, parsed: unknown): FittedCall {
+export function toFittedCall(run: ResolvedCall, input: JsonObject, parsed: unknown): FittedCall {
   run.input = input;
   run.parsed = parsed;
   return run as FittedCall;
 }
 
 /** Moves a call to the phase in which it may run. */
-export function admitted(run: FittedCall, effects: ResolvedEffects, route: Route): AdmittedCall {
+export function toAdmittedCall(run: FittedCall, effects: ResolvedEffects, route: Route): AdmittedCall {
   run.effects = effects;
   run.route = route;
   return run as AdmittedCall;
@@ -380,6 +380,6 @@ export function isAdmitted(run: CallRun): run is AdmittedCall {
 
 /** The keys that a call locks. Keys of a session are made distinct from those of other sessions. */
 export function lockKeysOf({ effects, turn, route }: AdmittedCall): LockKeys {
-  const isPlayed = route.rules.locks !== "everybody";
-  return effects.hasSessionKeys || isPlayed ? lockKeysIn(turn.session.id, effects.lock, isPlayed) : effects.lock;
+  const isSimulatedRoute = route.rules.locks !== "everybody";
+  return effects.hasSessionKeys || isSimulatedRoute ? scopeLockKeys(turn.session.id, effects.lock, isSimulatedRoute) : effects.lock;
 }

@@ -1,23 +1,23 @@
 /** The record of a call that begins. */
 import type { SessionEvent } from "../core/event.ts";
-import { spanOf } from "../core/traceparent.ts";
-import { calledOverload } from "./admit/admit-call.ts";
+import { readTraceparent } from "../core/traceparent.ts";
+import { findOverloadFingerprint } from "./admit/admit-call.ts";
 import { CallRun } from "./call-run.ts";
-import { sessionNeed } from "./context/composite.ts";
+import { sessionApprovalReason } from "./context/composite.ts";
 import type { Answerer } from "./route.ts";
 
 /** The event of a call that begins, including the options to resume it with after a crash. */
-export function startOf(run: CallRun, inRound?: true): SessionEvent {
-  const { answerers = answerersByRule(run), rewriteInput, principal, strict, visibility } = run.options;
-  const { madeIn } = run.turn;
+export function createCallStart(run: CallRun, inRound?: true): SessionEvent {
+  const { answerers = findRuleAnswerers(run), rewriteInput, principal, strict, visibility } = run.options;
+  const { parentCall } = run.turn;
   const { callId, turn, clock, call } = run;
   const start = { callId, sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), type: "call-start", call } as const;
-  const background = askedBackground(run);
-  const asks = sessionNeed(run);
-  const overload = calledOverload(run);
+  const background = requestedBackground(run);
+  const asks = sessionApprovalReason(run);
+  const overload = findOverloadFingerprint(run);
   const traceparent = tracedIn(run);
   const isByItself =
-    madeIn === undefined && inRound === undefined && principal === undefined && strict !== true && visibility === undefined;
+    parentCall === undefined && inRound === undefined && principal === undefined && strict !== true && visibility === undefined;
   if (
     isByItself &&
     overload === undefined &&
@@ -30,8 +30,8 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
     return start;
   return {
     ...start,
-    ...(madeIn === undefined ? {} : { parentCallId: madeIn.callId }),
-    ...(madeIn instanceof CallRun && isOfHandler(madeIn) ? { ofComposite: true as const } : {}),
+    ...(parentCall === undefined ? {} : { parentCallId: parentCall.callId }),
+    ...(parentCall instanceof CallRun && isInCompositeHandler(parentCall) ? { ofComposite: true as const } : {}),
     ...(inRound === undefined ? {} : { inRound }),
     ...(strict === true ? { strict } : {}),
     ...(answerers === undefined ? {} : { answerFrom: answerers.map(({ source }) => source) }),
@@ -46,27 +46,27 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
 }
 
 /** The span in which a stored call is made, for the process that may have to continue it. */
-function tracedIn({ parts: { tracing }, turn }: CallRun): string | undefined {
-  return tracing === undefined || turn.session.eventLog === undefined ? undefined : spanOf(tracing.headersOf(turn.madeIn?.callId));
+function tracedIn({ services: { tracing }, turn }: CallRun): string | undefined {
+  return tracing === undefined || turn.session.eventLog === undefined ? undefined : readTraceparent(tracing.headersOf(turn.parentCall?.callId));
 }
 
 /**
  * Whether the calls made inside it now are those of a composite tool's handler, rather than those of a hook or an approver before the handler runs.
  */
-function isOfHandler({ plan, attempts }: CallRun): boolean {
+function isInCompositeHandler({ plan, attempts }: CallRun): boolean {
   return plan?.tool.composite === true && attempts > 0;
 }
 
 /** In the form that the `options` of a resumed call have. */
-function askedBackground({ background, options }: CallRun): boolean | undefined {
+function requestedBackground({ background, options }: CallRun): boolean | undefined {
   if (options.background === false) return false;
   return (background ?? options.background) === true ? true : undefined;
 }
 
-function answerersByRule({ parts, call }: CallRun): readonly Answerer[] | undefined {
-  const tool = parts.chains.hasRules ? parts.registry.get(call.name) : undefined;
+function findRuleAnswerers({ services, call }: CallRun): readonly Answerer[] | undefined {
+  const tool = services.chains.hasRules ? services.registry.get(call.name) : undefined;
   try {
-    return tool === undefined ? undefined : parts.chains.answerersFor(tool, parts.planOf(tool).engine);
+    return tool === undefined ? undefined : services.chains.answerersFor(tool, services.planOf(tool).engine);
   } catch {
     return undefined; // admission reports why the tool cannot be called
   }

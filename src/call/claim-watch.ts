@@ -9,11 +9,11 @@ interface WatchedCall {
   cancel(reason: string): void;
 }
 
-/** How often claims of calls that wait for a person are checked, in milliseconds; the claims of others every `LOOKS_BETWEEN`th time. */
-const LOOK_MS = 1_000;
-const LOOKS_BETWEEN = 5;
+/** How often claims of calls that wait for a person are checked, in milliseconds; the claims of others every `CHECKS_BETWEEN`th time. */
+const CHECK_MS = 1_000;
+const CHECKS_BETWEEN = 5;
 /** After this many checks, a store that has not answered is asked again. */
-const PATIENCE = 10;
+const MAX_UNANSWERED_CHECKS = 10;
 
 /**
  * Cancels a call once its session, or that of a call around it, was claimed or removed by another process: nothing of the call can be recorded, and
@@ -23,26 +23,26 @@ const PATIENCE = 10;
 export class ClaimWatch<Run extends WatchedCall> {
   readonly #clock: Clock;
   /** Returns the call and those around it, the outermost last. */
-  readonly #callsAround: (run: Run) => readonly Run[];
+  readonly #callStack: (run: Run) => readonly Run[];
   /** Calls whose handlers have a signal, with the number of the check after which each began. */
   readonly #since = new Map<Run, number>();
   /** The number of open questions of each call. */
   readonly #questions = new Map<Run, number>();
   /** Logs that the store has not confirmed yet, with the number of the check that asked. */
   readonly #asked = new Map<EventLog, number>();
-  #looks = 0;
-  #isPlanned = false;
+  #checks = 0;
+  #isScheduled = false;
 
   constructor(clock: Clock, callsAround: (run: Run) => readonly Run[]) {
     this.#clock = clock;
-    this.#callsAround = callsAround;
+    this.#callStack = callsAround;
   }
 
   /** Watches the call until `remove`; no effect if no other process can claim its session. */
   add(run: Run): void {
     if (this.#logsOf(run).every((log) => log.confirm === undefined)) return;
-    this.#since.set(run, this.#looks);
-    this.#plan();
+    this.#since.set(run, this.#checks);
+    this.#schedule();
   }
 
   remove(run: Run): void {
@@ -50,10 +50,10 @@ export class ClaimWatch<Run extends WatchedCall> {
   }
 
   /** Notes that the call waits for a person, until the returned function is called. */
-  asks(run: Run): () => void {
+  noteQuestion(run: Run): () => void {
     if (this.#logsOf(run).length === 0) return () => {};
     this.#questions.set(run, (this.#questions.get(run) ?? 0) + 1);
-    this.#plan();
+    this.#schedule();
     return () => {
       const left = (this.#questions.get(run) ?? 1) - 1;
       if (left > 0) this.#questions.set(run, left);
@@ -66,30 +66,30 @@ export class ClaimWatch<Run extends WatchedCall> {
     return this.#questions.has(run);
   }
 
-  #plan(): void {
-    if (this.#isPlanned) return;
-    this.#isPlanned = true;
-    this.#clock.timer(() => this.#look(), LOOK_MS, { background: true });
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#clock.timer(() => this.#checkClaims(), CHECK_MS, { background: true });
   }
 
-  #look(): void {
-    this.#isPlanned = false;
-    this.#looks++;
+  #checkClaims(): void {
+    this.#isScheduled = false;
+    this.#checks++;
     this.#cancelLost();
     if (this.#since.size === 0 && this.#questions.size === 0) return this.#asked.clear();
     const due = new Set<EventLog>();
     const noteLogs = (run: Run): void => this.#logsOf(run).forEach((log) => due.add(log));
     for (const run of this.#questions.keys()) noteLogs(run);
-    for (const [run, since] of this.#since) if ((this.#looks - since) % LOOKS_BETWEEN === 0) noteLogs(run);
-    for (const log of due) this.#ask(log);
-    this.#plan();
+    for (const [run, since] of this.#since) if ((this.#checks - since) % CHECKS_BETWEEN === 0) noteLogs(run);
+    for (const log of due) this.#confirmClaim(log);
+    this.#schedule();
   }
 
   /** Checks a claim. A store that fails or does not answer cancels nothing; it is asked again. */
-  #ask(log: EventLog): void {
-    const look = this.#looks;
-    const asked = this.#asked.get(log);
-    if (log.confirm === undefined || (asked !== undefined && look - asked < PATIENCE)) return;
+  #confirmClaim(log: EventLog): void {
+    const look = this.#checks;
+    const askedAt = this.#asked.get(log);
+    if (log.confirm === undefined || (askedAt !== undefined && look - askedAt < MAX_UNANSWERED_CHECKS)) return;
     this.#asked.set(log, look);
     const answered = (): void => {
       if (this.#asked.get(log) === look) this.#asked.delete(log);
@@ -100,7 +100,7 @@ export class ClaimWatch<Run extends WatchedCall> {
 
   #cancelLost(): void {
     for (const run of new Set([...this.#questions.keys(), ...this.#since.keys()])) {
-      const calls = this.#callsAround(run);
+      const calls = this.#callStack(run);
       const outermost = calls.findLastIndex(({ turn }) => turn.session.eventLog?.failure?.code === "conflict");
       const reason = calls[outermost]?.turn.session.eventLog?.failure?.message ?? "";
       for (const call of calls.slice(0, outermost + 1).reverse()) call.cancel(reason);
@@ -108,6 +108,6 @@ export class ClaimWatch<Run extends WatchedCall> {
   }
 
   #logsOf(run: Run): readonly EventLog[] {
-    return this.#callsAround(run).flatMap(({ turn }) => turn.session.eventLog ?? []);
+    return this.#callStack(run).flatMap(({ turn }) => turn.session.eventLog ?? []);
   }
 }

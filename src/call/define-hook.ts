@@ -1,11 +1,11 @@
 /** A hook for the calls of one tool, typed by its schema. */
 import { DEFAULT_NAMESPACE, NAMESPACE_SEPARATOR, qualifiedName, type ToolCall } from "../core/call.ts";
-import { checkText } from "../core/check-argument.ts";
+import { checkString } from "../core/check-argument.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import { HOOK_PARTS, type Hook, type HookContext, type HookDecision } from "../core/hook.ts";
+import { HOOK_FIELDS, type Hook, type HookContext, type HookDecision } from "../core/hook.ts";
 import type { ToolResult } from "../core/result.ts";
-import { inputRepair } from "../registry/input-repair.ts";
+import { createInputRepair } from "../registry/input-repair.ts";
 import type { DefinedTool, SchemaSource } from "../registry/define-tool.ts";
 import type { InferSent } from "../schema/infer-schema.ts";
 import type { Mutable } from "../core/base/mutable.ts";
@@ -29,7 +29,7 @@ export interface ToolHook<Input extends SchemaSource> extends Omit<Hook, "before
   afterCall?(result: ToolResult, context: HookContext): ReturnType<NonNullable<Hook["afterCall"]>>;
 }
 
-const OPTIONS: OptionNames<ToolHook<SchemaSource>> = { ...HOOK_PARTS, tool: true, toolset: true };
+const OPTIONS: OptionNames<ToolHook<SchemaSource>> = { ...HOOK_FIELDS, tool: true, toolset: true };
 
 /**
  * Makes a hook for the calls of one tool, under every name by which the tool is found: its qualified and its bare name, its encoded name for
@@ -44,9 +44,9 @@ export function defineHook<Input extends SchemaSource>(options: ToolHook<Input>)
     throw new ToolError("invalid_argument", "defineHook() needs the tool that the hook is for: defineHook({ tool, name, beforeCall }).");
   if (options.beforeCall === undefined && options.afterCall === undefined)
     throw new ToolError("invalid_argument", `The hook ${JSON.stringify(options.name)} has neither beforeCall nor afterCall.`);
-  checkText(toolset, "defineHook({ toolset })", "the name of a toolset");
+  checkString(toolset, "defineHook({ toolset })", "the name of a toolset");
   const name = qualifiedName(toolset, tool.name);
-  const repair = inputRepair(tool) as (input: unknown) => InferSent<Input> | undefined; // the schema says so
+  const repair = createInputRepair(tool) as (input: unknown) => InferSent<Input> | undefined; // the schema says so
   const names = namesOf(name, tool.name);
   const hook: Mutable<Hook> = settingsOf(options);
   if (options.beforeCall !== undefined) {

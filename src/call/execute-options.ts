@@ -4,13 +4,13 @@ import type { ToolCall } from "../core/call.ts";
 import type { ProgressUpdate } from "../core/context.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
-import { wrongKind } from "../core/check-argument.ts";
+import { wrongTypeError } from "../core/check-argument.ts";
 import type { AnswerSources } from "../core/answer-source.ts";
 import type { Engine } from "../core/engine.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
-import { unknownKey, type OptionNames } from "../core/known-keys.ts";
-import { wrongPrincipal } from "../core/sent-by.ts";
-import { isOptionsObject, quoted, typeInWords } from "../core/base/wording.ts";
+import { findUnknownKeyError, type OptionNames } from "../core/known-keys.ts";
+import { findPrincipalError } from "../core/sent-by.ts";
+import { isOptionsObject, quoteValue, describeValueType } from "../core/base/wording.ts";
 
 /** How calls are run. */
 export interface ExecuteOptions {
@@ -122,14 +122,14 @@ export interface ProgressingCall {
 }
 
 /** Returns the error of invalid options; undefined if they are valid. */
-export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
-  if (!isOptionsObject(options)) return wrongKind("The options of execute() must be an object", options);
-  const unknown = unknownKey(options, EXECUTE_OPTIONS, "execute()");
+export function findOptionsError(options: ExecuteOptions): ToolError | undefined {
+  if (!isOptionsObject(options)) return wrongTypeError("The options of execute() must be an object", options);
+  const unknown = findUnknownKeyError(options, EXECUTE_OPTIONS, "execute()");
   if (unknown !== undefined) return unknown;
   const { signal, onError, allow, shown, strict } = options;
   if (signal !== undefined && !(typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function")) {
     const hint = signal instanceof AbortController ? "Give controller.signal." : undefined;
-    return wrongKind('The option "signal" of execute() must be an AbortSignal', signal, hint);
+    return wrongTypeError('The option "signal" of execute() must be an AbortSignal', signal, hint);
   }
   if (shown !== undefined && !Array.isArray(shown))
     return new ToolError(
@@ -137,16 +137,16 @@ export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
       'The option "shown" of execute() must be an array of messages, as session.messages() returns them.',
     );
   if (strict !== undefined && typeof strict !== "boolean")
-    return new ToolError("invalid_argument", `The option "strict" of execute() must be a boolean, not ${typeInWords(strict)}.`);
-  const notPrincipal = wrongPrincipal(options.principal, "execute()");
+    return new ToolError("invalid_argument", `The option "strict" of execute() must be a boolean, not ${describeValueType(strict)}.`);
+  const notPrincipal = findPrincipalError(options.principal, "execute()");
   if (notPrincipal !== undefined) return notPrincipal;
-  const wrongRules = allow === undefined ? undefined : unusable(allow);
+  const wrongRules = allow === undefined ? undefined : findRulesError(allow);
   if (wrongRules !== undefined) return wrongRules;
   if (onError === undefined || onError === "result" || onError === "throw") return undefined;
-  return new ToolError("invalid_argument", `The option "onError" of execute() must be "result" or "throw", not ${quoted(onError)}.`);
+  return new ToolError("invalid_argument", `The option "onError" of execute() must be "result" or "throw", not ${quoteValue(onError)}.`);
 }
 
-function unusable(allow: VisibilityRules): ToolError | undefined {
+function findRulesError(allow: VisibilityRules): ToolError | undefined {
   try {
     visibilityOf(allow);
     return undefined;
@@ -156,15 +156,15 @@ function unusable(allow: VisibilityRules): ToolError | undefined {
 }
 
 /** The error of a method that was called without its object: `const { execute } = session`. */
-function detached(method: string, owner: string): ToolError {
+function detachedMethodError(method: string, owner: string): ToolError {
   return new ToolError("invalid_argument", `${method}() was called without its ${owner}: the method was detached from its object.`, {
     hint: `Call ${owner}.${method}(…), or keep (call) => ${owner}.${method}(call).`,
   });
 }
 
 /** The error of options that threw while they were read. @param lost the object that is missing, if `execute` was called without it */
-export function unreadableOptions(thrown: unknown, lost: string | undefined): ToolError {
+export function unreadableOptionsError(thrown: unknown, lost: string | undefined): ToolError {
   if (isToolError(thrown)) return thrown;
-  if (lost !== undefined) return detached("execute", lost);
+  if (lost !== undefined) return detachedMethodError("execute", lost);
   return new ToolError("invalid_argument", `The options of execute() cannot be read: ${describeThrown(thrown)}`, { cause: thrown });
 }

@@ -5,8 +5,8 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Engine } from "../core/engine.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { isReal, sourceList, type AnswerSource, type AnswerSources } from "../core/answer-source.ts";
-import { nameMatcher, type NameMatcher } from "../policy/permission.ts";
+import { isRealSource, readAnswerSources, type AnswerSource, type AnswerSources } from "../core/answer-source.ts";
+import { createNameMatcher, type NameMatcher } from "../policy/permission.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Answerer } from "./route.ts";
 
@@ -60,13 +60,13 @@ export class FallbackChains {
   /** The fallback chain of calls that a simulation may not run. */
   readonly simulation: readonly Answerer[];
   /** Whether some engine answers sequentially. */
-  readonly hasSequence: boolean;
+  readonly hasSequentialEngine: boolean;
   /** Whether some engine must be notified when a session begins and ends. */
-  readonly remembersSessions: boolean;
+  readonly opensSessions: boolean;
   /** Whether there are rules. */
   readonly hasRules: boolean;
   /** Whether some rule names an engine that answers sequentially. */
-  readonly #ruledInSequence: boolean;
+  readonly #hasSequentialRule: boolean;
   readonly #engines: ReadonlyMap<AnswerSource, Engine>;
   readonly #rules: readonly CheckedRule[];
 
@@ -74,26 +74,26 @@ export class FallbackChains {
   constructor(options: AnswerOptions = {}, standIn?: Engine) {
     checkOptions(options);
     this.onRecord = options.onRecord;
-    this.#engines = enginesOf(options.engines ?? {});
+    this.#engines = checkEngines(options.engines ?? {});
     this.#rules = (options.rules ?? []).map(({ tools, from, realOnly = false }, index) => {
       const where = `answers.rules[${index}]`;
       const patterns = typeof tools === "string" ? [tools] : tools;
-      return { fits: nameMatcher(patterns, `${where}.tools`), answerers: this.#known(from, `${where}.from`), realOnly };
+      return { fits: createNameMatcher(patterns, `${where}.tools`), answerers: this.#checkAnswerers(from, `${where}.from`), realOnly };
     });
     this.hasRules = this.#rules.length > 0;
     if (standIn !== undefined) this.simulation = [{ source: "stub", engine: standIn }];
     else if (options.simulation !== undefined) this.simulation = this.#standIns(options.simulation);
     else this.simulation = this.#answerers(ENGINE_SOURCES.filter((source) => this.#engines.has(source)));
     const all = [...this.#engines.values(), ...(standIn === undefined ? [] : [standIn])];
-    this.hasSequence = all.some(inSequence);
-    this.#ruledInSequence = this.#rules.some(({ answerers }) => answerers.some(({ engine }) => inSequence(engine)));
-    this.remembersSessions = all.some((engine) => engine.openSession !== undefined);
+    this.hasSequentialEngine = all.some(isSequentialEngine);
+    this.#hasSequentialRule = this.#rules.some(({ answerers }) => answerers.some(({ engine }) => isSequentialEngine(engine)));
+    this.opensSessions = all.some((engine) => engine.openSession !== undefined);
   }
 
   /** Whether calls of a session with these choices may be answered by a sequential engine. For live calls, only rules can cause that. */
-  mayAnswerInSequence({ isSimulation, answerFrom, replay }: ChosenAnswers): boolean {
-    if (this.#ruledInSequence || inSequence(replay)) return true;
-    return this.hasSequence && (isSimulation || answerFrom !== undefined);
+  mayAnswerSequentially({ isSimulation, answerFrom, replay }: ChosenAnswers): boolean {
+    if (this.#hasSequentialRule || isSequentialEngine(replay)) return true;
+    return this.hasSequentialEngine && (isSimulation || answerFrom !== undefined);
   }
 
   /** The fallback chain of a tool; undefined for the tool itself: if no rule matches, and for the runtime's own tools. */
@@ -104,12 +104,12 @@ export class FallbackChains {
 
   /** The fallback chain of the sources that a caller gave. @throws ToolError `invalid_argument` */
   answerersOf(sources: AnswerSources, replay?: Engine): readonly Answerer[] {
-    return this.#known(sources, 'The option "answerFrom" of execute()', replay);
+    return this.#checkAnswerers(sources, 'The option "answerFrom" of execute()', replay);
   }
 
   #standIns(sources: AnswerSources): readonly Answerer[] {
-    const answerers = this.#known(sources, "answers.simulation");
-    const real = answerers.find(({ source }) => isReal(source));
+    const answerers = this.#checkAnswerers(sources, "answers.simulation");
+    const real = answerers.find(({ source }) => isRealSource(source));
     if (real === undefined) return answerers;
     throw new ToolError(
       "invalid_argument",
@@ -120,9 +120,9 @@ export class FallbackChains {
     );
   }
 
-  #known(sources: AnswerSources, whose: string, replay?: Engine): readonly Answerer[] {
-    const answerers = this.#answerers(sourceList(sources, whose), replay);
-    const missing = answerers.find(({ source, engine }) => engine === undefined && !isReal(source) && source !== "cache");
+  #checkAnswerers(sources: AnswerSources, whose: string, replay?: Engine): readonly Answerer[] {
+    const answerers = this.#answerers(readAnswerSources(sources, whose), replay);
+    const missing = answerers.find(({ source, engine }) => engine === undefined && !isRealSource(source) && source !== "cache");
     if (missing === undefined) return answerers;
     throw new ToolError("invalid_argument", `${whose} names ${missing.source}, and answers.engines has no engine for it.`, {
       hint: `Give createRuntime({ answers: { engines: { ${missing.source}: … } } }).`,
@@ -136,7 +136,7 @@ export class FallbackChains {
   }
 }
 
-function inSequence(engine: Engine | undefined): boolean {
+function isSequentialEngine(engine: Engine | undefined): boolean {
   return engine?.order === "sequential";
 }
 
@@ -157,7 +157,7 @@ function checkOptions(options: AnswerOptions): void {
     throw new ToolError("invalid_argument", "answers.onRecord must be a function.");
 }
 
-function enginesOf(engines: NonNullable<AnswerOptions["engines"]>): ReadonlyMap<AnswerSource, Engine> {
+function checkEngines(engines: NonNullable<AnswerOptions["engines"]>): ReadonlyMap<AnswerSource, Engine> {
   const known = new Map<AnswerSource, Engine>();
   for (const [name, engine] of Object.entries(engines)) {
     const source = ENGINE_SOURCES.find((one) => one === name);

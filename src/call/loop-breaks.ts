@@ -4,7 +4,7 @@ import type { Clock } from "../core/ports.ts";
 /** Longest time without a break, in milliseconds. */
 const MAX_STRETCH_MS = 25;
 
-export class LoopBreaks {
+export class EventLoopBreaks {
   readonly #clock: Clock;
   #since: number;
 
@@ -14,7 +14,7 @@ export class LoopBreaks {
   }
 
   /** Whether a break is due. */
-  get due(): boolean {
+  get isDueNow(): boolean {
     return this.isDue(this.#clock.now());
   }
 
@@ -28,7 +28,7 @@ export class LoopBreaks {
     this.#since = this.#clock.now();
   }
 
-  async take(): Promise<void> {
+  async takeBreak(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#clock.timer(resolve, 0);
     });

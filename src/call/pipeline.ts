@@ -4,92 +4,92 @@ import type { Turn } from "../session/turn.ts";
 import { places } from "../session/turn-queue.ts";
 import { passGates, resolveLater, resolveTool, routeCall } from "./admit/admit-call.ts";
 import { approveForProvider } from "./approve/approve-for-provider.ts";
-import { approveWhole, coverAgain, isCovered, wasAllowed } from "./approve/approve-whole.ts";
+import { approveWhole, restoreCoverage, isCovered, wasApprovedBefore } from "./approve/approve-whole.ts";
 import { askApproval } from "./approve/ask-approval.ts";
-import { attempt, hasFallbacks, retry, tryEach } from "./attempt/attempt.ts";
-import { noteEarlierRun } from "./attempt/effect-so-far.ts";
-import { beginEngineSession } from "./attempt/begin-engine-session.ts";
-import { CallRun, type AdmittedCall, type Answer, type CallParts, type ResolvedCall } from "./call-run.ts";
+import { attempt, hasFallbacks, retry, tryRoutes } from "./attempt/attempt.ts";
+import { markPossibleEarlierRun } from "./attempt/effect-so-far.ts";
+import { openEngineSession } from "./attempt/begin-engine-session.ts";
+import { CallRun, type AdmittedCall, type ResultOrPromise, type CallServices, type ResolvedCall } from "./call-run.ts";
 import type { CallOptions } from "./call-options.ts";
-import { startOf } from "./call-start.ts";
-import { approvalNeed } from "./context/composite.ts";
+import { createCallStart } from "./call-start.ts";
+import { approvalReason } from "./context/composite.ts";
 import { finishCall } from "./finish/finish-call.ts";
 import { fitCall } from "./admit/fit-call.ts";
-import { release, takePlace } from "./attempt/hold.ts";
-import { callerOf, noteNested } from "./context/call-tree.ts";
-import { keepAnswerFiles } from "./finish/keep-artifacts.ts";
+import { releaseResources, enterLockQueue } from "./attempt/hold.ts";
+import { callerOf, noteNestedCall } from "./context/call-tree.ts";
+import { storeAnswerFiles } from "./finish/keep-artifacts.ts";
 import { readCall } from "./admit/read-call.ts";
-import { continuesElsewhere } from "./attempt/attach-to-work.ts";
+import { attachesToRemoteJob } from "./attempt/attach-to-work.ts";
 import { reconcileCall } from "./admit/reconcile-call.ts";
 import { rewriteCall } from "./admit/rewrite-call.ts";
-import { countStart, runInBackground, startIsKept, whileDirect } from "./jobs/run-in-background.ts";
-import { takeOutput } from "./finish/take-output.ts";
+import { recordRestart, runInBackground, untilStartDurable, waitPromotable } from "./jobs/run-in-background.ts";
+import { normalizeOutput } from "./finish/take-output.ts";
 
 /** The outcome of a phase: the call, which continues, or the error that ends it. A phase that throws ends the call too. */
-type Phase<Run> = Run | ToolError | Promise<Run | ToolError>;
+type PhaseOutcome<Run> = Run | ToolError | Promise<Run | ToolError>;
 
 /** Runs a single call: it has no signal, and no batch whose failure would cancel it. Never throws or rejects. */
-export function runCall(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): Answer {
+export function runCall(services: CallServices, turn: Turn, raw: unknown, options: CallOptions): ResultOrPromise {
   turn.isSingleCall = true;
-  const run = beginCall(parts, turn, raw, options);
-  if (turn.joins === undefined) turn.sole = run;
-  run.isSettled = turn.madeIn?.isSettled ?? turn.joins === undefined;
-  return follow(run, run.refusal ?? admitCall(run), executeOrFinish);
+  const run = startCall(services, turn, raw, options);
+  if (turn.joinedTurn === undefined) turn.soleCall = run;
+  run.isSettled = turn.parentCall?.isSettled ?? turn.joinedTurn === undefined;
+  return continueWith(run, run.refusal ?? admitCall(run), executeOrFinish);
 }
 
-export interface BeginOptions extends CallOptions {
+export interface StartCallOptions extends CallOptions {
   readonly inRound?: true;
   /** The caller records the `call-start`, in one write with those of the other calls of the batch. */
   readonly isSubmitted?: boolean;
 }
 
 /** Begins a call: reads it, gives it an id and records it. From here on the call will have a result. */
-export function beginCall(parts: CallParts, turn: Turn, raw: unknown, options: BeginOptions): CallRun {
-  const read = readCall(raw, parts.inputLimits);
-  const run = new CallRun(parts, turn, options, read.call);
-  if (parts.faults.isPlanned || parts.registry.hasFaults) run.faults = parts.faults.begin(turn.session, read.call);
+export function startCall(services: CallServices, turn: Turn, raw: unknown, options: StartCallOptions): CallRun {
+  const read = readCall(raw, services.inputLimits);
+  const run = new CallRun(services, turn, options, read.call);
+  if (services.faults.isPlanned || services.registry.hasFaults) run.faults = services.faults.createCallFaults(turn.session, read.call);
   if (read.error !== undefined) run.refusal = read.error;
   if (read.repairs.length > 0) run.repairs = read.repairs;
   if (read.isProviderQuestion) run.isProviderQuestion = true;
-  if (parts.logsDecisions) logDecision(run);
+  if (services.logsDecisions) logDecision(run);
   if (read.warnings.length > 0) noteWarnings(run, read.warnings);
-  parts.running.add(run);
-  if (places.haveBegun) run.madeBy = callerOf(turn);
-  const { madeIn } = turn;
-  if (madeIn !== undefined || turn.joins !== undefined) noteNested(run);
-  if (options.isSubmitted !== true && run.hasObservers) run.record(startOf(run, options.inRound));
-  if (madeIn?.takenBack !== undefined) run.takeBack(madeIn.takenBack);
-  const { callsEnded } = turn.session;
-  if (callsEnded !== undefined) run.cancel(callsEnded);
+  services.running.add(run);
+  if (places.inUse) run.callerRun = callerOf(turn);
+  const { parentCall } = turn;
+  if (parentCall !== undefined || turn.joinedTurn !== undefined) noteNestedCall(run);
+  if (options.isSubmitted !== true && run.hasObservers) run.record(createCallStart(run, options.inRound));
+  if (parentCall?.revokedReason !== undefined) run.revoke(parentCall.revokedReason);
+  const { callsCancelReason } = turn.session;
+  if (callsCancelReason !== undefined) run.cancel(callsCancelReason);
   return run;
 }
 
 /** Logs what the model decided, before any of it is done. */
-function logDecision({ call, callId, parts }: CallRun): void {
+function logDecision({ call, callId, services }: CallRun): void {
   const { name, id, reasoning } = call;
   const why = reasoning === undefined || reasoning === "" ? "" : ` - ${reasoning.slice(0, MAX_REASONING)}`;
-  parts.ports.log.debug(`Decision: ${name}${why}`, { tool: name, callId, id, reasoning });
+  services.ports.log.debug(`Decision: ${name}${why}`, { tool: name, callId, id, reasoning });
 }
 
 const MAX_REASONING = 500;
 
 function noteWarnings(run: CallRun, warnings: readonly string[]): void {
   run.warnings = warnings;
-  for (const warning of warnings) run.parts.ports.log.warn(`The call of ${run.call.name} was corrected. ${warning}`);
+  for (const warning of warnings) run.services.ports.log.warn(`The call of ${run.call.name} was corrected. ${warning}`);
 }
 
 // `instanceof Error` is faster than `instanceof ToolError`, which has its own `Symbol.hasInstance`; the only Error possible here is a ToolError.
-function executeOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
-  return came instanceof Error ? finishCall(run, came) : executeCall(came);
+function executeOrFinish(run: CallRun, outcome: AdmittedCall | ToolError): ResultOrPromise {
+  return outcome instanceof Error ? finishCall(run, outcome) : executeCall(outcome);
 }
 
 /** Decides whether the call may run. The calls of a batch are admitted one after another, in call order. */
-export function admitCall(run: CallRun): Phase<AdmittedCall> {
-  const arrived = pass(run, run, rewrite);
-  const resolved = pass(run, arrived, resolve);
-  const open = pass(run, resolved, checkGates);
-  const fitted = pass(run, open, fitCall);
-  return follow(run, pass(run, fitted, routeCall), unlessCancelled);
+export function admitCall(run: CallRun): PhaseOutcome<AdmittedCall> {
+  const arrived = runNextPhase(run, run, rewrite);
+  const resolved = runNextPhase(run, arrived, resolve);
+  const open = runNextPhase(run, resolved, checkGates);
+  const fitted = runNextPhase(run, open, fitCall);
+  return continueWith(run, runNextPhase(run, fitted, routeCall), unlessCancelled);
 }
 
 /**
@@ -97,41 +97,41 @@ export function admitCall(run: CallRun): Phase<AdmittedCall> {
  *
  * Approval comes before the start of a background job, so that the caller gets the question, or `approval_required`, while it still waits.
  */
-export function executeCall(run: AdmittedCall): Answer {
-  return run.resumed?.job === undefined ? follow(run, allow(run), begin) : runInBackground(run, resumeJob);
+export function executeCall(run: AdmittedCall): ResultOrPromise {
+  return run.resumed?.job === undefined ? continueWith(run, reconcileAndApprove(run), startOrFinish) : runInBackground(run, resumeJob);
 }
 
 /** Resumes a background job after a crash; it may have to be approved again. */
-function resumeJob(run: AdmittedCall): Answer {
-  return follow(run, pass(run, pass(run, allow(run), noteEarlier), countStart), runOrFinish);
+function resumeJob(run: AdmittedCall): ResultOrPromise {
+  return continueWith(run, runNextPhase(run, runNextPhase(run, reconcileAndApprove(run), markEarlierRun), recordRestart), runOrFinish);
 }
 
 /** Runs a call from before a crash again that is not known to be a job. Its start is stored first, because the call may have crashed the process. */
-function startAgain(run: AdmittedCall): Answer {
-  return follow(run, startIsKept(run), runOrFinish);
+function rerunAfterCrash(run: AdmittedCall): ResultOrPromise {
+  return continueWith(run, untilStartDurable(run), runOrFinish);
 }
 
-function allow(run: AdmittedCall): Phase<AdmittedCall> {
-  return pass(run, pass(run, run, reconcile), approve);
+function reconcileAndApprove(run: AdmittedCall): PhaseOutcome<AdmittedCall> {
+  return runNextPhase(run, runNextPhase(run, run, reconcile), approve);
 }
 
-function runOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
-  return came instanceof ToolError ? finishCall(run, came) : runToEnd(came);
+function runOrFinish(run: CallRun, outcome: AdmittedCall | ToolError): ResultOrPromise {
+  return outcome instanceof ToolError ? finishCall(run, outcome) : runToEnd(outcome);
 }
 
-function begin(run: CallRun, came: AdmittedCall | ToolError): Answer {
-  const allowed = unlessCancelled(run, came);
+function startOrFinish(run: CallRun, outcome: AdmittedCall | ToolError): ResultOrPromise {
+  const allowed = unlessCancelled(run, outcome);
   if (allowed instanceof Error) return finishCall(run, allowed);
-  if (allowed.resumed !== undefined) noteEarlierRun(allowed, allowed.resumed);
-  if (beginsInBackground(allowed)) return runInBackground(allowed, allowed.resumed !== undefined ? startAgain : runToEnd);
+  if (allowed.resumed !== undefined) markPossibleEarlierRun(allowed, allowed.resumed);
+  if (startsInBackground(allowed)) return runInBackground(allowed, allowed.resumed !== undefined ? rerunAfterCrash : runToEnd);
   const answer = runToEnd(allowed);
   return answer instanceof Promise && allowed.options.background !== false && mayOutliveTurn(allowed)
-    ? whileDirect(allowed, answer)
+    ? waitPromotable(allowed, answer)
     : answer;
 }
 
 /** Whether the call starts as a background job. Outside a session, the caller waits for the call instead. */
-function beginsInBackground(run: AdmittedCall): boolean {
+function startsInBackground(run: AdmittedCall): boolean {
   const { background, options, plan } = run;
   const { mode = "direct" } = plan.tool;
   if (options.background === false && mode !== "stateful") return false;
@@ -145,83 +145,83 @@ function mayOutliveTurn({ turn: { session } }: AdmittedCall): boolean {
   return session.recorded && !session.isEphemeral && session.simulation === undefined;
 }
 
-function runToEnd(run: AdmittedCall): Answer {
-  const inLine = pass(run, run, enterLine);
-  const begun = pass(run, inLine, beginSession);
-  return follow(run, begun, runAttempts);
+function runToEnd(run: AdmittedCall): ResultOrPromise {
+  const inLine = runNextPhase(run, run, enterLockQueueIfNeeded);
+  const begun = runNextPhase(run, inLine, openSessionIfNeeded);
+  return continueWith(run, begun, runAttempts);
 }
 
-function runAttempts(run: CallRun, came: AdmittedCall | ToolError): Answer {
-  const begun = unlessCancelled(run, came);
-  if (begun instanceof Error || begun.isAnswered) return takeAnswer(run, begun);
+function runAttempts(run: CallRun, outcome: AdmittedCall | ToolError): ResultOrPromise {
+  const begun = unlessCancelled(run, outcome);
+  if (begun instanceof Error || begun.isAnswered) return processAnswer(run, begun);
   try {
-    if (hasFallbacks(begun)) return follow(begun, tryEach(begun), takeAnswer);
-    const answer = attempt(begun, attemptEnded);
+    if (hasFallbacks(begun)) return continueWith(begun, tryRoutes(begun), processAnswer);
+    const answer = attempt(begun, handleAttemptEnd);
     if (answer instanceof Promise) run.holdProcess(); // keeps the process alive while the caller waits
     return answer;
   } catch (thrown: unknown) {
-    return takeAnswer(run, stepFailed(run, thrown));
+    return processAnswer(run, handleStepFailure(run, thrown));
   }
 }
 
-function attemptEnded(run: AdmittedCall, end: ToolError | undefined): Answer {
-  return end === undefined ? takeAnswer(run, run) : follow(run, retry(run, end), takeAnswer);
+function handleAttemptEnd(run: AdmittedCall, end: ToolError | undefined): ResultOrPromise {
+  return end === undefined ? processAnswer(run, run) : continueWith(run, retry(run, end), processAnswer);
 }
 
-function takeAnswer(run: CallRun, answered: AdmittedCall | ToolError): Answer {
-  const taken = pass(run, answered, takeOutput);
-  return follow(run, run.parts.artifacts === undefined ? taken : pass(run, taken, keepAnswerFiles), finish);
+function processAnswer(run: CallRun, answered: AdmittedCall | ToolError): ResultOrPromise {
+  const taken = runNextPhase(run, answered, normalizeOutput);
+  return continueWith(run, run.services.artifacts === undefined ? taken : runNextPhase(run, taken, storeAnswerFiles), finish);
 }
 
-function finish(run: CallRun, end: AdmittedCall | ToolError): Answer {
+function finish(run: CallRun, end: AdmittedCall | ToolError): ResultOrPromise {
   return finishCall(run, end instanceof Error ? end : run.cancelled);
 }
 
-function rewrite(run: CallRun): Phase<CallRun> {
-  const isLeft = run.resumed?.isDecided === true || (run.options.rewriteInput === undefined && run.parts.beforeHooks.length === 0);
+function rewrite(run: CallRun): PhaseOutcome<CallRun> {
+  const isLeft = run.resumed?.hasIntent === true || (run.options.rewriteInput === undefined && run.services.beforeHooks.length === 0);
   return isLeft ? run : rewriteCall(run);
 }
 
-function resolve(run: CallRun): Phase<ResolvedCall> {
-  const { registry } = run.parts;
-  const opening = registry.late.any ? registry.late.of(run.call.name, registry) : undefined;
+function resolve(run: CallRun): PhaseOutcome<ResolvedCall> {
+  const { registry } = run.services;
+  const opening = registry.lateOpenings.isOpening ? registry.lateOpenings.whenOpen(run.call.name, registry) : undefined;
   return opening === undefined ? resolveTool(run) : resolveLater(run, opening);
 }
 
-function checkGates(run: ResolvedCall): Phase<ResolvedCall> {
+function checkGates(run: ResolvedCall): PhaseOutcome<ResolvedCall> {
   return run.plan.isGated ? passGates(run) : run;
 }
 
-function noteEarlier(run: AdmittedCall): AdmittedCall {
-  if (run.resumed !== undefined) noteEarlierRun(run, run.resumed);
+function markEarlierRun(run: AdmittedCall): AdmittedCall {
+  if (run.resumed !== undefined) markPossibleEarlierRun(run, run.resumed);
   return run;
 }
 
-function reconcile(run: AdmittedCall): Phase<AdmittedCall> {
+function reconcile(run: AdmittedCall): PhaseOutcome<AdmittedCall> {
   const { resumed } = run;
-  return resumed?.isInterrupted === true && !continuesElsewhere(run) ? reconcileCall(run, resumed) : run;
+  return resumed?.isInterrupted === true && !attachesToRemoteJob(run) ? reconcileCall(run, resumed) : run;
 }
 
 /** Asks for approval where the call needs it: its effect may not be undoable. */
-function approve(run: AdmittedCall): Phase<AdmittedCall> {
-  const { plan, parts, options } = run;
+function approve(run: AdmittedCall): PhaseOutcome<AdmittedCall> {
+  const { plan, services, options } = run;
   if (run.isAnswered || !run.route.rules.isConsequential) return run;
-  if (options.approved === true) return run.resumed !== undefined && plan.tool.approveWhole === true ? coverAgain(run) : run;
+  if (options.approved === true) return run.resumed !== undefined && plan.tool.approveWhole === true ? restoreCoverage(run) : run;
   if (plan.tool.providerExecuted === true) return approveForProvider(run);
-  const isAsked = run.safetyChecks !== undefined || run.resumed?.askedFor !== undefined;
+  const isAsked = run.safetyChecks !== undefined || run.resumed?.askedReason !== undefined;
   if (plan.tool.approveWhole === true && run.turn.session.simulation === undefined) return approveWhole(run);
-  if (!parts.approvals.mayAsk && !run.effects.destructive && !isAsked) return run;
+  if (!services.approvals.mayAsk && !run.effects.destructive && !isAsked) return run;
   if (plan.tool.composite === true && run.turn.session.simulation?.mayBeReal === false) return run; // all its calls are pretended
-  const reason = approvalNeed(run, run.effects.destructive);
-  return reason === undefined || wasAllowed(run) || isCovered(run) ? run : askApproval(run, reason);
+  const reason = approvalReason(run, run.effects.destructive);
+  return reason === undefined || wasApprovedBefore(run) || isCovered(run) ? run : askApproval(run, reason);
 }
 
-function enterLine(run: AdmittedCall): Phase<AdmittedCall> {
-  return run.plan.holdsNothing ? run : takePlace(run);
+function enterLockQueueIfNeeded(run: AdmittedCall): PhaseOutcome<AdmittedCall> {
+  return run.plan.needsNoResources ? run : enterLockQueue(run);
 }
 
-function beginSession(run: AdmittedCall): Phase<AdmittedCall> {
-  return run.route.opensSessions ? beginEngineSession(run) : run;
+function openSessionIfNeeded(run: AdmittedCall): PhaseOutcome<AdmittedCall> {
+  return run.route.opensSessions ? openEngineSession(run) : run;
 }
 
 /** Returns the cancellation if the call was cancelled, else `end`: the first end of a call counts. */
@@ -230,50 +230,50 @@ function unlessCancelled<Run extends CallRun>(run: CallRun, end: Run | ToolError
 }
 
 /** Passes the call to the next phase, now or when the pending phase has settled. A cancelled call ends there. */
-function pass<From extends CallRun, To extends CallRun>(run: CallRun, came: Phase<From>, next: (run: From) => Phase<To>): Phase<To> {
-  return came instanceof Promise ? passLater(run, came, next) : enter(run, came, next);
+function runNextPhase<From extends CallRun, To extends CallRun>(run: CallRun, outcome: PhaseOutcome<From>, next: (run: From) => PhaseOutcome<To>): PhaseOutcome<To> {
+  return outcome instanceof Promise ? runNextPhaseLater(run, outcome, next) : enterPhase(run, outcome, next);
 }
 
 // A separate function because of its closures: V8 allocates a context in every call of a function that may create closures.
-function passLater<From extends CallRun, To extends CallRun>(
+function runNextPhaseLater<From extends CallRun, To extends CallRun>(
   run: CallRun,
-  coming: Promise<From | ToolError>,
-  next: (run: From) => Phase<To>,
+  pending: Promise<From | ToolError>,
+  next: (run: From) => PhaseOutcome<To>,
 ): Promise<To | ToolError> {
-  return coming.then(
-    (came) => enter(run, came, next),
-    (thrown: unknown) => stepFailed(run, thrown),
+  return pending.then(
+    (outcome) => enterPhase(run, outcome, next),
+    (thrown: unknown) => handleStepFailure(run, thrown),
   );
 }
 
 /** Continues with the outcome of the last phase, even an error, now or when the phase has settled. */
-function follow<Run extends CallRun, End>(run: CallRun, came: Phase<Run>, step: Step<Run, End>): End | Promise<End> {
-  return came instanceof Promise ? followLater(run, came, step) : step(run, came);
+function continueWith<Run extends CallRun, End>(run: CallRun, outcome: PhaseOutcome<Run>, step: Step<Run, End>): End | Promise<End> {
+  return outcome instanceof Promise ? continueLater(run, outcome, step) : step(run, outcome);
 }
 
-type Step<Run, End> = (run: CallRun, came: Run | ToolError) => End | Promise<End>;
+type Step<Run, End> = (run: CallRun, outcome: Run | ToolError) => End | Promise<End>;
 
-function followLater<Run extends CallRun, End>(run: CallRun, coming: Promise<Run | ToolError>, step: Step<Run, End>): Promise<End> {
+function continueLater<Run extends CallRun, End>(run: CallRun, pending: Promise<Run | ToolError>, step: Step<Run, End>): Promise<End> {
   run.holdProcess(); // keeps the process alive while the caller waits
-  return coming.then(
-    (came) => step(run, came),
-    (thrown: unknown) => step(run, stepFailed(run, thrown)),
+  return pending.then(
+    (outcome) => step(run, outcome),
+    (thrown: unknown) => step(run, handleStepFailure(run, thrown)),
   );
 }
 
-function enter<From extends CallRun, To extends CallRun>(run: CallRun, came: From | ToolError, next: (run: From) => Phase<To>): Phase<To> {
-  if (!(came instanceof CallRun)) return came; // a faster check than `instanceof ToolError`, and every call passes here ten times
+function enterPhase<From extends CallRun, To extends CallRun>(run: CallRun, outcome: From | ToolError, next: (run: From) => PhaseOutcome<To>): PhaseOutcome<To> {
+  if (!(outcome instanceof CallRun)) return outcome; // a faster check than `instanceof ToolError`, and every call passes here ten times
   if (run.cancelled !== undefined) return run.cancelled;
   try {
-    return next(came);
+    return next(outcome);
   } catch (thrown: unknown) {
-    return stepFailed(run, thrown);
+    return handleStepFailure(run, thrown);
   }
 }
 
 /** Returns the error of a step that threw: in the program's own code (a schema library, a gate), or a bug in Haft. Releases locks and slots. */
-function stepFailed(run: CallRun, thrown: unknown): ToolError {
-  release(run);
+function handleStepFailure(run: CallRun, thrown: unknown): ToolError {
+  releaseResources(run);
   if (isToolError(thrown)) return thrown;
   return new ToolError("execution_failed", `${run.toolName} could not be run: ${describeThrown(thrown)}`, {
     cause: thrown,

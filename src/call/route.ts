@@ -2,7 +2,7 @@
 import type { ResolvedEffects } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
-import { isReal, type AnswerSource } from "../core/answer-source.ts";
+import { isRealSource, type AnswerSource } from "../core/answer-source.ts";
 import type { SimulationMode } from "../session/simulation-mode.ts";
 
 /** An answer source and its engine. `cache` has no engine: its answers come from the result cache. */
@@ -18,17 +18,17 @@ export interface RouteRules {
   /** The call may have an effect that cannot be undone: it may need approval, and its intent is recorded before it begins. */
   readonly isConsequential: boolean;
   /** The tool's own engine answers, and it is live. */
-  readonly isTool: boolean;
+  readonly isLiveTool: boolean;
   /** The tool is not run for real; its writes are only noted as pretended. */
   readonly isPretended: boolean;
   /** Equal calls may share the answer. */
   readonly caches: boolean;
   /** The engine's `simulate` is called instead of its `call`. */
-  readonly asksSimulate: boolean;
+  readonly usesSimulate: boolean;
   /** No engine is called: only a cached answer can be used. */
-  readonly onlyKept: boolean;
+  readonly onlyCached: boolean;
   /** On a branch, the engine is called with the parent session if it keeps session state remotely. */
-  readonly sharesParent: boolean;
+  readonly sharesParentSession: boolean;
 }
 
 type RouteKind = "tool" | "double" | "played" | "simulate" | "standIn" | "cache" | "cacheOfDouble";
@@ -36,15 +36,15 @@ type RouteKind = "tool" | "double" | "played" | "simulate" | "standIn" | "cache"
 const TOOL: RouteRules = {
   locks: "everybody",
   isConsequential: true,
-  isTool: true,
+  isLiveTool: true,
   isPretended: false,
   caches: true,
-  asksSimulate: false,
-  onlyKept: false,
-  sharesParent: true,
+  usesSimulate: false,
+  onlyCached: false,
+  sharesParentSession: true,
 };
 
-const CACHE: RouteRules = { ...TOOL, isConsequential: false, isTool: false, isPretended: true, onlyKept: true };
+const CACHE: RouteRules = { ...TOOL, isConsequential: false, isLiveTool: false, isPretended: true, onlyCached: true };
 
 /** Each row lists only the differences from the live tool. */
 const RULES: Readonly<Record<RouteKind, RouteRules>> = Object.freeze({
@@ -78,7 +78,7 @@ export interface RouteQuestion {
   readonly toolName: string;
   readonly effects: ResolvedEffects;
   /** The route to the tool's own engine. */
-  readonly live: Route;
+  readonly liveRoute: Route;
   /** The tool has no handler, so that its own engine has nothing to run. */
   readonly isOnlyDescribed: boolean;
   /** The fallback chain of the call. */
@@ -97,7 +97,7 @@ export function liveRoute(engine: Engine): Route {
 }
 
 function routeTo(engine: Engine, rules: RouteRules): Route {
-  const opensSessions = !rules.onlyKept && (engine.openSession !== undefined || engine.forkSession !== undefined);
+  const opensSessions = !rules.onlyCached && (engine.openSession !== undefined || engine.forkSession !== undefined);
   return { engine, rules, opensSessions };
 }
 
@@ -115,32 +115,32 @@ function isToolItself({ origin = "live" }: Engine): boolean {
  */
 export function route(question: RouteQuestion): Route | ToolError {
   const { effects, simulation, toolName, answerers, standIns } = question;
-  const { engine } = question.live;
+  const { engine } = question.liveRoute;
   const [first] = answerers;
-  const isStoodInFor = first !== undefined && !isReal(first.source);
-  if (simulation === undefined) return (isStoodInFor ? chain(answerers, engine) : undefined) ?? live(question);
+  const isStoodInFor = first !== undefined && !isRealSource(first.source);
+  if (simulation === undefined) return (isStoodInFor ? linkAnswerers(answerers, engine) : undefined) ?? resolveLive(question);
   const isDirty = simulation.isDirty([...effects.lock.reads, ...effects.lock.writes]);
   // The cache holds the real state, without what this simulation pretended to write.
   const answering = (list: readonly Answerer[]): Route | undefined =>
-    chain(isDirty ? list.filter(({ source }) => source !== "cache") : list, engine);
-  if (isStoodInFor) return answering(answerers) ?? answering(standIns) ?? notSimulatable(question, isDirty);
-  if (question.isOnlyDescribed) return answering(standIns) ?? live(question); // the live engine's error says what is missing
+    linkAnswerers(isDirty ? list.filter(({ source }) => source !== "cache") : list, engine);
+  if (isStoodInFor) return answering(answerers) ?? answering(standIns) ?? notSimulatableError(question, isDirty);
+  if (question.isOnlyDescribed) return answering(standIns) ?? resolveLive(question); // the live engine's error says what is missing
   const writes = writesWorld(question);
   // Allowing side effects does not matter for a read. A read of a dirty key stays simulated, as the real resource lacks the pretended writes.
-  if (simulation.allowsSideEffects(toolName) && (writes || !isDirty)) return live(question);
-  if (!isDirty && (engine.effectFree === true || !writes)) return live(question);
+  if (simulation.allowsSideEffects(toolName) && (writes || !isDirty)) return resolveLive(question);
+  if (!isDirty && (engine.effectFree === true || !writes)) return resolveLive(question);
   if (engine.simulate !== undefined) return routeTo(engine, RULES.simulate);
-  return answering(standIns) ?? notSimulatable(question, isDirty);
+  return answering(standIns) ?? notSimulatableError(question, isDirty);
 }
 
 /** Whether the call must wait until every earlier call of its batch has settled. */
 export function isSequential(first: Route | undefined): boolean {
-  for (let one = first; one !== undefined; one = one.next) if (!one.rules.onlyKept && one.engine.order === "sequential") return true;
+  for (let one = first; one !== undefined; one = one.next) if (!one.rules.onlyCached && one.engine.order === "sequential") return true;
   return false;
 }
 
 /** Links the answerers to a route, built from the last to the first. */
-function chain(answerers: readonly Answerer[], own: Engine): Route | undefined {
+function linkAnswerers(answerers: readonly Answerer[], own: Engine): Route | undefined {
   let next: Route | undefined;
   for (const { source, engine } of answerers.toReversed()) {
     const kind = source !== "cache" ? "standIn" : isToolItself(own) ? "cache" : "cacheOfDouble";
@@ -150,18 +150,18 @@ function chain(answerers: readonly Answerer[], own: Engine): Route | undefined {
 }
 
 /** Whether the call writes more than the branch's own state. The session state of a remote engine is shared, unless the engine can fork it. */
-function writesWorld({ live: { engine }, effects }: RouteQuestion): boolean {
-  return effects.writesWorld || (isShared(engine) && effects.writes.length > 0);
+function writesWorld({ liveRoute: { engine }, effects }: RouteQuestion): boolean {
+  return effects.writesWorld || (sharesSessionState(engine) && effects.writes.length > 0);
 }
 
-function isShared(engine: Engine): boolean {
+function sharesSessionState(engine: Engine): boolean {
   return engine.state === "remote" && engine.forkSession === undefined;
 }
 
-function live(question: RouteQuestion): Route | ToolError {
+function resolveLive(question: RouteQuestion): Route | ToolError {
   const { isBranch, toolName, answerers } = question;
-  const { engine } = question.live;
-  if (isBranch && isShared(engine) && writesWorld(question)) {
+  const { engine } = question.liveRoute;
+  if (isBranch && sharesSessionState(engine) && writesWorld(question)) {
     return new ToolError(
       "not_forkable",
       `${toolName} would change what its engine "${engine.kind}" shares with the session that this one branches from.`,
@@ -171,10 +171,10 @@ function live(question: RouteQuestion): Route | ToolError {
     );
   }
   const [first] = answerers;
-  return first?.source === "record" ? { ...question.live, source: first.source } : question.live;
+  return first?.source === "record" ? { ...question.liveRoute, source: first.source } : question.liveRoute;
 }
 
-function notSimulatable(question: RouteQuestion, isDirty: boolean): ToolError {
+function notSimulatableError(question: RouteQuestion, isDirty: boolean): ToolError {
   const { toolName, effects } = question;
   if (isDirty && !writesWorld(question)) {
     return new ToolError(

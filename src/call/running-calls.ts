@@ -1,17 +1,17 @@
 /** The calls that have begun and not ended, the oldest first. */
-import { Groups } from "../core/base/groups.ts";
+import { MultiMap } from "../core/base/groups.ts";
 import type { Session } from "../session/session.ts";
 
 /** A call, linked to its neighbours while it runs. */
 export interface RunningCall<Run> {
   readonly callId: string;
   readonly turn: { readonly session: object };
-  earlier: Run | undefined;
-  later: Run | undefined;
+  previous: Run | undefined;
+  next: Run | undefined;
   cancel(reason: string): void;
 }
 
-interface Wait {
+interface EndWait {
   readonly awaited: Set<string>;
   readonly resolve: () => void;
 }
@@ -23,13 +23,13 @@ export class RunningCalls<Run extends RunningCall<Run>> {
   /** Created when a call is first looked up by its id, and kept until no call runs. */
   #byId: Map<string, Run> | undefined;
   /** Calls by session. Created when those of one session are first looked up, and kept until no call runs. */
-  #bySession: Groups<object, Run> | undefined;
-  readonly #waits = new Set<Wait>();
+  #bySession: MultiMap<object, Run> | undefined;
+  readonly #waits = new Set<EndWait>();
 
   add(run: Run): void {
-    run.earlier = this.#latest;
+    run.previous = this.#latest;
     if (this.#latest === undefined) this.#oldest = run;
-    else this.#latest.later = run;
+    else this.#latest.next = run;
     this.#latest = run;
     this.#byId?.set(run.callId, run);
     this.#bySession?.add(run.turn.session, run);
@@ -37,13 +37,13 @@ export class RunningCalls<Run extends RunningCall<Run>> {
 
   /** Removes a call that has ended; it must be in the list. */
   remove(run: Run): void {
-    const { earlier, later } = run;
-    if (earlier === undefined) this.#oldest = later;
-    else earlier.later = later;
-    if (later === undefined) this.#latest = earlier;
-    else later.earlier = earlier;
-    run.earlier = undefined;
-    run.later = undefined;
+    const { previous, next } = run;
+    if (previous === undefined) this.#oldest = next;
+    else previous.next = next;
+    if (next === undefined) this.#latest = previous;
+    else next.previous = previous;
+    run.previous = undefined;
+    run.next = undefined;
     if (this.#oldest === undefined) {
       this.#byId = undefined;
       this.#bySession = undefined;
@@ -62,17 +62,17 @@ export class RunningCalls<Run extends RunningCall<Run>> {
   /** All running calls, the oldest first. */
   all(): readonly Run[] {
     const runs: Run[] = [];
-    for (let run = this.#oldest; run !== undefined; run = run.later) runs.push(run);
+    for (let run = this.#oldest; run !== undefined; run = run.next) runs.push(run);
     return runs;
   }
 
   /** The running calls of one session, the oldest first. */
-  in(session: object): readonly Run[] {
+  inSession(session: object): readonly Run[] {
     if (this.#bySession === undefined) {
-      this.#bySession = new Groups();
+      this.#bySession = new MultiMap();
       for (const run of this.all()) this.#bySession.add(run.turn.session, run);
     }
-    return this.#bySession.of(session);
+    return this.#bySession.get(session);
   }
 
   /** Cancels the found calls, including nested calls that begin meanwhile. @param find defaults to all calls */
@@ -87,10 +87,10 @@ export class RunningCalls<Run extends RunningCall<Run>> {
   }
 
   /** Resolves when every call that runs now and is selected has ended; calls that begin later do not count. */
-  whenEnded(isMeant: (run: Run) => boolean = () => true): Promise<void> {
+  whenEnded(isSelected: (run: Run) => boolean = () => true): Promise<void> {
     const awaited = new Set(
       this.all()
-        .filter((run) => isMeant(run))
+        .filter((run) => isSelected(run))
         .map(({ callId }) => callId),
     );
     if (awaited.size === 0) return Promise.resolve();
@@ -107,7 +107,7 @@ export class RunningCalls<Run extends RunningCall<Run>> {
 }
 
 /** Cancels every call of a session, including those of a batch that have not begun yet. */
-export function endCalls<Run extends RunningCall<Run>>(session: Session, running: RunningCalls<Run>, reason: string): void {
-  session.callsEnded ??= reason;
-  running.cancelAll(reason, () => running.in(session));
+export function cancelSessionCalls<Run extends RunningCall<Run>>(session: Session, running: RunningCalls<Run>, reason: string): void {
+  session.callsCancelReason ??= reason;
+  running.cancelAll(reason, () => running.inSession(session));
 }

@@ -4,7 +4,7 @@
 import type { Effects, ResolvedEffects } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import type { JsonObject } from "../core/base/json.ts";
-import { whyNoHandler } from "../core/missing-handler.ts";
+import { findNoHandlerReason } from "../core/missing-handler.ts";
 import type { Clock } from "../core/ports.ts";
 import type { SlotLimit, Slots } from "../core/slots.ts";
 import type { Limit } from "../policy/locks/limit.ts";
@@ -13,12 +13,12 @@ import { localEngine } from "../engine/local.ts";
 import { Circuit, type CircuitSettings } from "../policy/attempts/circuit.ts";
 import { RetryBudget } from "../policy/attempts/retry-budget.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
-import { InputFitter } from "../schema/repair/repair-input.ts";
+import { InputRepairer } from "../schema/repair/repair-input.ts";
 import type { Validator } from "../schema/compile-schema.ts";
 import type { CachePlan } from "./cache/cache-plan.ts";
 import { createEffectsResolver, dependsOnInput } from "./admit/resolve-effects.ts";
 import { liveRoute, type Route } from "./route.ts";
-import { endsTurn, runsOnce } from "./admit/turn-rules.ts";
+import { endsTurn, runsOncePerTurn } from "./admit/turn-rules.ts";
 
 export interface ToolPlanOptions {
   readonly registered: RegisteredTool;
@@ -42,15 +42,15 @@ export class ToolPlan {
   readonly settings: Required<CallSettings>;
   readonly engine: Engine;
   /** The route of every call outside of simulations and branches. */
-  readonly live: Route;
+  readonly liveRoute: Route;
   /** The tool or its toolset sets a timeout, which then applies to background jobs too. */
   readonly hasOwnTimeout: boolean;
   /** The tool has no handler to run. */
-  readonly isOnlyDescribed: boolean;
+  readonly hasNoHandler: boolean;
   /** Something is checked before the input: whether the tool is usable, and what the program must provide or the model must have read. */
   readonly isGated: boolean;
   /** Undefined if the schema is invalid; the tool is then gated. */
-  readonly inputFitter: InputFitter | undefined;
+  readonly inputFitter: InputRepairer | undefined;
   readonly outputValidator: Validator | undefined;
   readonly dropUnknownKeys: boolean;
   /** A damaged input may be repaired by guessing, as the tool writes nothing. */
@@ -64,7 +64,7 @@ export class ToolPlan {
   /** Its resources are shared with other processes. */
   readonly isShared: boolean;
   /** Its calls need no lock, no slot and no record of their writes: nothing to take before an attempt or to release after it. */
-  readonly holdsNothing: boolean;
+  readonly needsNoResources: boolean;
   readonly circuit: Circuit | undefined;
   readonly budget: RetryBudget;
   /** The limits that its calls need a slot of, narrowest first: while waiting for a wide one, a call blocks only calls of its tool or toolset. */
@@ -72,9 +72,9 @@ export class ToolPlan {
   /** The number of slots of each limit, in the same order. */
   readonly slotCounts: readonly number[];
   /** The warning that this tool should declare its effects was logged. */
-  warnedUndeclared = false;
+  hasWarnedUndeclared = false;
   /** The version of the registry at which its definition was last found unchanged. */
-  foundAt = -1;
+  checkedVersion = -1;
   #shownTool: Tool | undefined;
   /** How its results are cached; created with the first call of a tool with `cache`. */
   cachePlan: CachePlan | undefined;
@@ -87,16 +87,16 @@ export class ToolPlan {
     this.qualifiedName = registered.qualifiedName;
     this.settings = registered.settings;
     this.engine = engine;
-    this.live = liveRoute(engine);
+    this.liveRoute = liveRoute(engine);
     this.hasOwnTimeout = tool.timeoutMs !== undefined || toolset.defaults?.timeoutMs !== undefined;
-    this.isOnlyDescribed = engine === localEngine() && whyNoHandler(tool) !== undefined;
+    this.hasNoHandler = engine === localEngine() && findNoHandlerReason(tool) !== undefined;
     this.isGated =
       tool.providerExecuted === true ||
       tool.composite === true ||
       quarantine !== undefined ||
       (tool.requires ?? []).length > 0 ||
       tool.requiresReading === true;
-    this.inputFitter = quarantine === undefined ? new InputFitter(registered.inputValidator) : undefined;
+    this.inputFitter = quarantine === undefined ? new InputRepairer(registered.inputValidator) : undefined;
     this.outputValidator = quarantine === undefined ? registered.outputValidator : undefined;
     const { allowGuesses = false, dropUnknownKeys } = registered.repairs;
     this.allowGuesses = allowGuesses;
@@ -104,7 +104,7 @@ export class ToolPlan {
     const planned = tool.providerExecuted === true ? { ...tool, effects: ANSWER_EFFECTS } : tool;
     this.effectsOf = createEffectsResolver(planned, toolset.name, options.warn, options.clock);
     this.effects = dependsOnInput(planned.effects) ? undefined : this.effectsOf({});
-    this.hasTurnRule = runsOnce(tool) || endsTurn(tool);
+    this.hasTurnRule = runsOncePerTurn(tool) || endsTurn(tool);
     this.caches = tool.cache !== undefined;
     this.isShared = toolset.shared === true;
     this.circuit = options.circuit === false ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
@@ -115,7 +115,7 @@ export class ToolPlan {
     this.limits = limited.map(({ limit }) => limit);
     this.slotCounts = limited.map(({ count }) => count);
     const lock = this.effects?.lock;
-    this.holdsNothing = lock !== undefined && lock.reads.length + lock.writes.length + limited.length === 0;
+    this.needsNoResources = lock !== undefined && lock.reads.length + lock.writes.length + limited.length === 0;
   }
 
   /** A frozen copy of the tool for its handlers, so that their changes cannot affect later calls. */
@@ -136,13 +136,13 @@ function namedLimits(registered: RegisteredTool, slots: Slots): readonly { reado
   const { tool, toolset, qualifiedName } = registered;
   const limits: { readonly limit: SlotLimit; readonly count: number }[] = [];
   const add = (name: string, count: number): void => void limits.push({ limit: slots.limit(name, count), count });
-  if (tool.maxConcurrent !== undefined) add(`tool:${qualifiedName}${overloadMark(registered)}`, tool.maxConcurrent);
+  if (tool.maxConcurrent !== undefined) add(`tool:${qualifiedName}${overloadSuffix(registered)}`, tool.maxConcurrent);
   if (toolset.maxConcurrent !== undefined) add(`toolset:${toolset.name}`, toolset.maxConcurrent);
   return limits;
 }
 
 /** Distinguishes a tool from its overloads; empty if its schema cannot be hashed, in which case it has no overloads. */
-function overloadMark(registered: RegisteredTool): string {
+function overloadSuffix(registered: RegisteredTool): string {
   try {
     return `#${registered.fingerprint}`;
   } catch {

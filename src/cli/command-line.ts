@@ -1,8 +1,8 @@
 /** Reads the command line: the command, its arguments and its options, or an error that says what would work. */
 import { parseArgs } from "node:util";
 import { ToolError } from "../core/error.ts";
-import { didYouMean, nearNames } from "../core/base/near-names.ts";
-import { shellWord } from "../core/base/shell-word.ts";
+import { didYouMean, findNearNames } from "../core/base/near-names.ts";
+import { quoteForShell } from "../core/base/shell-word.ts";
 
 export interface CommandLine {
   readonly command: string | undefined;
@@ -189,7 +189,7 @@ function valueOf(name: string, kind: Option["kind"], value: unknown): boolean | 
   if (kind === "boolean") return value === true;
   if (kind === "strings") return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
   if (typeof value !== "string") return undefined;
-  return kind === "integer" ? integerOf(name, value) : value;
+  return kind === "integer" ? parseInteger(name, value) : value;
 }
 
 interface OptionToken {
@@ -202,7 +202,7 @@ interface OptionToken {
 }
 
 function checkOption({ name, rawName, value, inlineValue }: OptionToken): OptionName {
-  if (!isOption(name)) throw unknownOption(rawName);
+  if (!isOption(name)) throw unknownOptionError(rawName);
   const option: Option = OPTIONS[name];
   if (option.kind === "boolean") {
     if (value !== undefined) throw new ToolError("invalid_argument", `${rawName} takes no value.`, { hint: `Write ${rawName} alone.` });
@@ -220,30 +220,30 @@ function checkOption({ name, rawName, value, inlineValue }: OptionToken): Option
 /** Returns a hint for a value that begins with a dash and is not an option; else "". */
 function inlineHint(name: string, value: string | undefined): string {
   if (value === undefined || !value.startsWith("-") || isOption(value.replace(/^-+/u, "").split("=", 1)[0] ?? "")) return "";
-  return `Write a value that begins with - in one piece: ${shellWord(`--${name}=${value}`)}. `;
+  return `Write a value that begins with - in one piece: ${quoteForShell(`--${name}=${value}`)}. `;
 }
 
 function isOption(name: string): name is OptionName {
   return Object.hasOwn(OPTIONS, name);
 }
 
-function integerOf(name: string, text: string): number {
+function parseInteger(name: string, text: string): number {
   const integer = Number(text);
   if (/^\d+$/u.test(text) && Number.isSafeInteger(integer) && integer >= 1) return integer;
   throw new ToolError("invalid_argument", `--${name} takes an integer from 1, not ${JSON.stringify(text)}.`);
 }
 
-function unknownOption(name: string): ToolError {
+function unknownOptionError(name: string): ToolError {
   const hint =
     didYouMean(name.replace(/^-+/u, ""), Object.keys(OPTIONS), (near) => `--${near}`) ?? "See haft --help, or haft <command> --help.";
   return new ToolError("invalid_argument", `There is no option ${name}.`, { hint });
 }
 
 /** Returns `text` if it is one of the words that the option takes. @throws ToolError `invalid_argument`, which lists all of them */
-export function wordOf<Word extends string>(name: OptionName, text: string, words: readonly Word[]): Word {
+export function parseChoice<Word extends string>(name: OptionName, text: string, words: readonly Word[]): Word {
   const word = words.find((known) => known === text);
   if (word !== undefined) return word;
-  const [near = words[0]] = nearNames(text, words);
+  const [near = words[0]] = findNearNames(text, words);
   throw new ToolError("invalid_argument", `--${name} takes one of ${words.join(", ")}, not ${JSON.stringify(text)}.`, {
     hint: `For example: --${name} ${near ?? ""}`,
   });

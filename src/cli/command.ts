@@ -3,7 +3,7 @@ import type { CliOptions, OptionName } from "./command-line.ts";
 import type { Output, Screen } from "./terminal/terminal-text.ts";
 
 /** The streams, environment and signals of the program. */
-export interface CommandWorld {
+export interface CommandHost {
   readonly stdout: Output;
   readonly stderr: Output;
   /** Standard input, in chunks. */
@@ -31,7 +31,7 @@ export interface AskOptions {
   readonly isPrompt?: boolean;
 }
 
-export interface CommandContext extends Omit<CommandWorld, "stdout" | "stderr"> {
+export interface CommandContext extends Omit<CommandHost, "stdout" | "stderr"> {
   readonly args: readonly string[];
   readonly options: CliOptions;
   /** Standard output: the output of the command. */

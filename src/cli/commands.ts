@@ -2,7 +2,7 @@
  * Every command, with its part of the general help. The rest is loaded when the command is run: loading is most of the time that a short command
  * takes.
  */
-import { own } from "../core/base/own.ts";
+import { getOwn } from "../core/base/own.ts";
 import type { Command, CommandBody, CommandGroup, GroupBody } from "./command.ts";
 
 export interface CommandEntry {
@@ -177,7 +177,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
 
 /** Loads a command; undefined if there is none of that name. */
 export async function loadCommand(name: string): Promise<Command | CommandGroup | undefined> {
-  const entry = own(COMMANDS, name);
+  const entry = getOwn(COMMANDS, name);
   if (entry === undefined) return undefined;
   const { usage, summary } = entry;
   const body = await entry.load();

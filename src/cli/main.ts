@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /** The program `haft`: checks the version of Node, then loads the rest. */
-import { tooOld } from "../core/node-version.ts";
+import { findNodeVersionProblem } from "../core/node-version.ts";
 
-const problem = tooOld(process.versions);
+const problem = findNodeVersionProblem(process.versions);
 if (problem === undefined) {
   // Not a static import: on an old version of Node that would fail before the check.
   await import("./process-run.ts");

@@ -8,16 +8,16 @@ import type { ToolResult } from "../core/result.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Jobs } from "../call/jobs/jobs.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import { personApprover } from "./terminal/ask-person.ts";
+import { createPersonApprover } from "./terminal/ask-person.ts";
 import type { CommandContext } from "./command.ts";
 import type { ConversationLine } from "./input/conversation.ts";
-import { drained } from "./terminal/drained.ts";
+import { waitForDrain } from "./terminal/drained.ts";
 import { EventPrinter } from "./print/print-event.ts";
 import { printMessage } from "./print/print-message.ts";
-import { exitOf } from "./commands/chat/chat-exit.ts";
+import { exitCodeForResult } from "./commands/chat/chat-exit.ts";
 import type { Chat } from "./commands/chat/chat.ts";
 import { Summary } from "./print/summary.ts";
-import { duration, safeText } from "./terminal/terminal-text.ts";
+import { formatDuration, safeText } from "./terminal/terminal-text.ts";
 
 type ApproverLine = Extract<ConversationLine, { readonly role: "approver" }>;
 
@@ -26,18 +26,18 @@ const MAX_ORPHAN_WAIT_MS = 1_000;
 const ORPHAN_POLL_MS = 20;
 
 /** Where a conversation is played. */
-export interface PlayPlace {
+export interface PlayTarget {
   readonly session: RuntimeSession;
   readonly registry: Registry;
   /** The jobs, if calls may continue in the background; they are waited for at the end. */
   readonly jobs?: Jobs;
   /** Whether messages are added to the session, as calls and results are. @default false */
-  readonly keepsMessages?: boolean;
+  readonly storesMessages?: boolean;
   /** Answers the messages of the user; undefined = the file has the answers. */
   readonly chat?: Chat | undefined;
 }
 
-export class Play {
+export class ConversationPlayer {
   /** Takes answers from the conversation first. Undefined if neither the conversation, a person nor `--yes` can answer. */
   readonly approver: Approver | undefined;
   readonly printer: EventPrinter;
@@ -54,15 +54,15 @@ export class Play {
     this.#context = context;
     this.#lines = lines;
     this.printer = new EventPrinter(context.out);
-    const person = personApprover(context);
+    const person = createPersonApprover(context);
     const scripted = lines.some((line) => line.role === "approver");
     this.approver = person === undefined && !scripted ? undefined : (request) => this.#approve(request, person);
   }
 
   /** Call with every event of the runtime. */
-  readonly notice = (event: RuntimeEvent): void => {
-    this.#summary.count(event);
-    if (this.#chat !== undefined) this.#chat.notice(event);
+  readonly handleEvent = (event: RuntimeEvent): void => {
+    this.#summary.countEvent(event);
+    if (this.#chat !== undefined) this.#chat.handleRuntimeEvent(event);
     else if (!this.#context.options.json) this.printer.print(event);
     else if (event.type === "call-end") this.#lastResult = event.result;
     else if (event.type === "job-end" && this.#lastResult?.callId === event.callId) this.#printJson([this.#lastResult]);
@@ -74,22 +74,22 @@ export class Play {
   }
 
   /** Plays line after line. Stops after the line in which the signal aborts, and after a line that the model failed to answer. */
-  async run({ session, registry, jobs, keepsMessages = false, chat }: PlayPlace): Promise<void> {
+  async run({ session, registry, jobs, storesMessages = false, chat }: PlayTarget): Promise<void> {
     const { options, out, signal } = this.#context;
     this.#chat = chat;
     for (const line of this.#lines) {
-      await drained(this.#context).catch(() => {}); // an aborted signal is handled in the next line
+      await waitForDrain(this.#context).catch(() => {}); // an aborted signal is handled in the next line
       if (signal.aborted || this.#exitCode !== 0) return;
       if (line.role === "approver") this.#answers.push(line);
       else if (line.role !== "tool") {
         if (!options.json) printMessage({ screen: out, width: this.printer.width }, line);
-        if (chat !== undefined && line.role === "user") this.#exitCode = exitOf(await chat.say(line.content));
-        else if ((keepsMessages || chat !== undefined) && line.content !== "")
+        if (chat !== undefined && line.role === "user") this.#exitCode = exitCodeForResult(await chat.sendMessage(line.content));
+        else if ((storesMessages || chat !== undefined) && line.content !== "")
           await session.addMessage({ role: line.role, content: line.content });
-        if (line.role === "assistant" && line.calls.length > 0) await this.#play(session, line.calls, registry);
+        if (line.role === "assistant" && line.calls.length > 0) await this.#runCalls(session, line.calls, registry);
       }
     }
-    if (chat !== undefined) await this.#finish(chat);
+    if (chat !== undefined) await this.#finishChat(chat);
     else if (jobs !== undefined) await this.#awaitJobs(session, jobs);
     await this.#awaitOrphans();
   }
@@ -101,18 +101,18 @@ export class Play {
     for (const line of this.#summary.lines()) out.print(`  ${line}`);
   }
 
-  async #play(session: RuntimeSession, calls: readonly ToolCall[], registry: Registry): Promise<void> {
+  async #runCalls(session: RuntimeSession, calls: readonly ToolCall[], registry: Registry): Promise<void> {
     const { options, signal } = this.#context;
-    this.printer.expect(calls.flatMap((call) => namesOf(call, registry)));
+    this.printer.setExpectedNames(calls.flatMap((call) => namesOf(call, registry)));
     const seen = session.ownLog.length;
     const startedAt = performance.now();
     const results = await session.execute(calls, { signal });
     const tookMs = performance.now() - startedAt;
     // Listeners are not called for the calls of a simulation while they run.
-    if (session.simulated) for (const event of session.ownLog.slice(seen)) this.notice(event);
+    if (session.simulated) for (const event of session.ownLog.slice(seen)) this.handleEvent(event);
     if (options.json) this.#printJson(results);
     else if (results.length > 1)
-      this.printer.aside(`${results.length === 2 ? "both" : `all ${results.length}`} answered in ${duration(tookMs)}`);
+      this.printer.printAside(`${results.length === 2 ? "both" : `all ${results.length}`} answered in ${formatDuration(tookMs)}`);
   }
 
   #printJson(results: readonly ToolResult[]): void {
@@ -120,10 +120,10 @@ export class Play {
   }
 
   /** Waits for jobs, so that the model is notified of their ends. */
-  async #finish(chat: Chat): Promise<void> {
+  async #finishChat(chat: Chat): Promise<void> {
     const last = this.#context.signal.aborted ? undefined : await chat.finish().catch(unlessAborted(this.#context.signal));
-    if (last !== undefined) this.#exitCode = exitOf(last);
-    await chat.leave();
+    if (last !== undefined) this.#exitCode = exitCodeForResult(last);
+    await chat.close();
   }
 
   /** Waits for background jobs; cancels one that asks a question. */
@@ -159,16 +159,16 @@ export class Play {
       if (person === undefined)
         throw new ToolError("approval_required", "no approver line is left in the conversation, and there is no terminal");
       const answer = await person(request);
-      this.#tell(`${label} ${this.#context.options.yes ? "is allowed by --yes" : `you answered ${answer}`}`);
+      this.#printApproval(`${label} ${this.#context.options.yes ? "is allowed by --yes" : `you answered ${answer}`}`);
       return answer;
     }
-    this.#tell(`${label} waits for approval: ${safeText(request.reason)}`);
+    this.#printApproval(`${label} waits for approval: ${safeText(request.reason)}`);
     await pause(line.afterMs, undefined, { signal: request.signal });
-    this.#tell(`${label} the approver of the conversation answers ${line.answer}`);
+    this.#printApproval(`${label} the approver of the conversation answers ${line.answer}`);
     return line.answer;
   }
 
-  #tell(text: string): void {
+  #printApproval(text: string): void {
     const { out, options } = this.#context;
     if (!options.json) out.print(`  ${out.paint("yellow", `? ${text}`)}`);
   }

@@ -4,10 +4,10 @@ import { constants } from "node:os";
 import { Readable } from "node:stream";
 import { ReadStream } from "node:tty";
 import { ERROR_CODES } from "../core/error-codes.ts";
-import { systemCode } from "../core/base/system-code.ts";
+import { systemErrorCode } from "../core/base/system-code.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { divertOutput, type DivertedOutput } from "../processes/divert-output.ts";
-import { endServersQuickly } from "../processes/process.ts";
+import { redirectStdout, type RedirectedStdout } from "../processes/divert-output.ts";
+import { shortenServerGrace } from "../processes/process.ts";
 import { runCli } from "./run-cli.ts";
 import { TerminalPrompt } from "./terminal/terminal-prompt.ts";
 import type { Output } from "./terminal/terminal-text.ts";
@@ -44,8 +44,8 @@ function onSignal(signal: StopSignal): void {
     return;
   }
   if (stop.signal.aborted && signal === "SIGHUP") return;
-  if (stop.signal.aborted) endAtOnce(signal);
-  if (signal === "SIGINT") endServersQuickly(); // a person waits
+  if (stop.signal.aborted) exitImmediately(signal);
+  if (signal === "SIGINT") shortenServerGrace(); // a person waits
   stoppedBy = signal;
   stop.abort(new ToolError("cancelled", `Stopped by ${signal === "SIGINT" ? "Ctrl-C" : signal}.`));
 }
@@ -58,7 +58,7 @@ function exitCodeOf(signal: StopSignal): number {
 /**
  * Ends the process by the signal, after listeners of `exit`. `process.exit` alone would wait for threads, such as one where SQLite waits for a lock.
  */
-function endAtOnce(signal: StopSignal): never {
+function exitImmediately(signal: StopSignal): never {
   if (process.platform !== "win32")
     process.on("exit", () => {
       process.removeAllListeners(signal);
@@ -68,7 +68,7 @@ function endAtOnce(signal: StopSignal): never {
 }
 
 process.on("SIGINT", () => {
-  if (stderr.isTTY === true && !errorsAreUnread) process.stderr.write("\n"); // the terminal has printed "^C" into the line
+  if (stderr.isTTY === true && !stderrIsClosed) process.stderr.write("\n"); // the terminal has printed "^C" into the line
   onSignal("SIGINT");
 });
 process.on("SIGTERM", () => onSignal("SIGTERM"));
@@ -95,14 +95,14 @@ process.on("exit", (exitCode) => {
 /** A reader that has seen enough, such as `head`, stops the command like a signal and without an error; a full disk is an error. */
 process.stdout.on("error", (error) => {
   if (readerIsGone || outputIsLost) return;
-  readerIsGone = systemCode(error) === "EPIPE";
+  readerIsGone = systemErrorCode(error) === "EPIPE";
   outputIsLost = !readerIsGone;
   if (outputIsLost) process.stderr.write(`haft: Standard output cannot be written: ${describeThrown(error)}\n`);
   stop.abort(new ToolError("cancelled", readerIsGone ? "Nothing reads the output any more." : "Its output is lost."));
 });
-let errorsAreUnread = false;
+let stderrIsClosed = false;
 process.stderr.on("error", () => {
-  errorsAreUnread = true;
+  stderrIsClosed = true;
 });
 const stderr: Output = {
   write: (text) => readerIsGone || process.stderr.write(text),
@@ -126,9 +126,9 @@ const prompt = new TerminalPrompt({
 });
 
 /** Returns standard output for JSON alone: output of tools there goes to standard error. */
-function jsonOutput(stdout: NodeJS.WriteStream, { through }: DivertedOutput): Output {
+function jsonOutput(stdout: NodeJS.WriteStream, { writeThrough }: RedirectedStdout): Output {
   return {
-    write: (text) => through(() => stdout.write(text)),
+    write: (text) => writeThrough(() => stdout.write(text)),
     isTTY: stdout.isTTY,
     get columns() {
       return stdout.columns;
@@ -140,11 +140,11 @@ function jsonOutput(stdout: NodeJS.WriteStream, { through }: DivertedOutput): Ou
   };
 }
 
-const diverted = process.argv.includes("--json") ? divertOutput() : undefined;
+const diverted = process.argv.includes("--json") ? redirectStdout() : undefined;
 const stdout = diverted === undefined ? process.stdout : jsonOutput(process.stdout, diverted);
 
 /** Resolves when everything that was written has been read, or cannot be read any more. */
-function flushed(stream: NodeJS.WriteStream): Promise<void> {
+function waitUntilFlushed(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => (stream.destroyed ? resolve() : stream.write("", () => resolve())));
 }
 
@@ -170,21 +170,21 @@ function folderInput(): Readable {
 }
 
 /** Returns the exit code of the signal for a command that a signal cancelled. */
-function finalCode(exitCode: number): number {
+function finalExitCode(exitCode: number): number {
   return exitCode === ERROR_CODES.cancelled.exit && stoppedBy !== undefined ? exitCodeOf(stoppedBy) : exitCode;
 }
 
 const exitCode = await runCli(process.argv.slice(2), {
-  stdout: stdout.isTTY ? prompt.above(stdout) : stdout,
-  stderr: stderr.isTTY === true ? prompt.above(stderr) : stderr,
+  stdout: stdout.isTTY ? prompt.wrapOutput(stdout) : stdout,
+  stderr: stderr.isTTY === true ? prompt.wrapOutput(stderr) : stderr,
   stdin: isFolder(0) ? folderInput() : process.stdin,
   ask: process.stdin.isTTY && process.stderr.isTTY ? prompt.ask : undefined,
   environment: process.env,
   signal: stop.signal,
   onInterrupt,
 });
-diverted?.release();
-await Promise.all([readerIsGone ? undefined : flushed(process.stdout), errorsAreUnread ? undefined : flushed(process.stderr)]);
+diverted?.restore();
+await Promise.all([readerIsGone ? undefined : waitUntilFlushed(process.stdout), stderrIsClosed ? undefined : waitUntilFlushed(process.stderr)]);
 // Exits without waiting for the event loop, which an abandoned handler may keep running indefinitely.
 isDone = true;
-process.exit(outputIsLost ? ERROR_CODES.execution_failed.exit : readerIsGone ? 0 : finalCode(exitCode));
+process.exit(outputIsLost ? ERROR_CODES.execution_failed.exit : readerIsGone ? 0 : finalExitCode(exitCode));

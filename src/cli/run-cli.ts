@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { didYouMean } from "../core/base/near-names.ts";
 import { readCommandLine, type CommandLine, type OptionName } from "./command-line.ts";
 import { COMMANDS, loadCommand } from "./commands.ts";
-import type { Command, CommandWorld } from "./command.ts";
+import type { Command, CommandHost } from "./command.ts";
 import { commandHelp, groupHelp, programHelp, usageOf } from "./help.ts";
 import { packageVersion } from "./own-package.ts";
 import { errorLines } from "./print/print-result.ts";
@@ -13,7 +13,7 @@ import { safeJson, screenFor } from "./terminal/terminal-text.ts";
 const COMMON_OPTIONS: readonly OptionName[] = ["json", "help", "version"];
 
 /** Runs one command line. Resolves to the exit code and never rejects. */
-export async function runCli(argv: readonly string[], world: CommandWorld): Promise<number> {
+export async function runCli(argv: readonly string[], world: CommandHost): Promise<number> {
   try {
     return await dispatch(readCommandLine(argv), world);
   } catch (thrown: unknown) {
@@ -25,12 +25,12 @@ export async function runCli(argv: readonly string[], world: CommandWorld): Prom
   }
 }
 
-async function dispatch(line: CommandLine, world: CommandWorld): Promise<number> {
+async function dispatch(line: CommandLine, world: CommandHost): Promise<number> {
   if (line.options.version) return print(world, `${packageVersion()}\n`);
   const wantsHelp = line.options.help || line.command === "help";
   const [name, ...args] = line.command === "help" || line.command === undefined ? line.args : [line.command, ...line.args];
   if (name === undefined) return help(world, { wantsHelp, wantsJson: line.options.json, text: programHelp(COMMANDS) });
-  const entry = (await loadCommand(name)) ?? unknownCommand(Object.keys(COMMANDS), name);
+  const entry = (await loadCommand(name)) ?? throwUnknownCommand(Object.keys(COMMANDS), name);
   const [word, ...rest] = args;
   if (!("commands" in entry)) {
     const own = entry.subcommands?.find((known) => known.name === `${name} ${word}`);
@@ -40,7 +40,7 @@ async function dispatch(line: CommandLine, world: CommandWorld): Promise<number>
   const full = `${name} ${word}`;
   const command =
     entry.commands.find((known) => known.name === full) ??
-    unknownCommand(
+    throwUnknownCommand(
       entry.commands.map((known) => known.name.slice(name.length + 1)),
       word,
       `${name} `,
@@ -50,7 +50,7 @@ async function dispatch(line: CommandLine, world: CommandWorld): Promise<number>
 
 async function run(
   { command, args, wantsHelp }: { readonly command: Command; readonly args: readonly string[]; readonly wantsHelp: boolean },
-  { line: { options, given }, world }: { readonly line: CommandLine; readonly world: CommandWorld },
+  { line: { options, given }, world }: { readonly line: CommandLine; readonly world: CommandHost },
 ): Promise<number> {
   if (wantsHelp) return print(world, commandHelp(command));
   checkArguments(command, { args, given });
@@ -66,7 +66,7 @@ async function run(
 
 /** Prints help; on standard error and as an error if a command is missing. @throws ToolError `invalid_argument` instead, with --json */
 function help(
-  world: CommandWorld,
+  world: CommandHost,
   {
     wantsHelp,
     wantsJson,
@@ -81,13 +81,13 @@ function help(
   return ERROR_CODES.invalid_argument.exit;
 }
 
-function print(world: CommandWorld, text: string): number {
+function print(world: CommandHost, text: string): number {
   screenFor(world.stdout, world.environment).print(text.trimEnd());
   return 0;
 }
 
 /** Fails for an unknown command. @throws ToolError in any case */
-function unknownCommand(words: readonly string[], word: string, group: string = ""): never {
+function throwUnknownCommand(words: readonly string[], word: string, group: string = ""): never {
   const meant = didYouMean(word, words, (near) => `"haft ${group}${near}"`);
   const hint = meant ?? `Commands: ${words.join(", ")}. See haft ${group}--help.`;
   throw new ToolError("invalid_argument", `There is no command ${JSON.stringify(`${group}${word}`)}.`, { hint });

@@ -33,7 +33,7 @@ export class ApiError extends Error {
 }
 
 /** Makes the error of an unsuccessful response. */
-export function errorOf({ status, headers }: Response, text: string): ApiError {
+export function toApiError({ status, headers }: Response, text: string): ApiError {
   if (headers.get("content-type")?.startsWith("application/problem+json") !== true)
     return new ApiError(`The server answered with status ${status}.`, { status });
   const problem = parseAnswer(text, status) as Problem; // the server's content type says so
@@ -51,7 +51,7 @@ export function parseAnswer(text: string, status: number): unknown {
 }
 
 /** Encodes a part of a path. @throws ApiError if no URL can have it: `fetch` removes the path segments "." and ".." */
-export function pathPart(value: string): string {
+export function encodePathPart(value: string): string {
   if (typeof value === "string" && value !== "." && value !== ".." && value.isWellFormed()) return encodeURIComponent(value);
   throw new ApiError(`${JSON.stringify(value)} cannot be part of an address.`, { status: 0 });
 }

@@ -1,9 +1,9 @@
 /** A client of a Haft server for browsers and Node, typed by the server's table of routes, without dependencies. @packageDocumentation */
 import { readRetryAfter } from "../core/retry-after.ts";
-import { neverConnected } from "../net/never-connected.ts";
+import { failedToConnect } from "../net/never-connected.ts";
 import { API, type AnswerOf, type BodyOf, type OperationId, type ParamsOf, type QueryInput } from "../server/api.ts";
 import type { Route } from "../server/api/requests/route.ts";
-import { ApiError, errorOf, parseAnswer, pathPart } from "./api-error.ts";
+import { ApiError, toApiError, parseAnswer, encodePathPart } from "./api-error.ts";
 import { EventFollower, type FollowOptions, type ReceivedEvent } from "./event-follower.ts";
 import { wait } from "./wait.ts";
 
@@ -26,7 +26,7 @@ export interface ClientOptions {
   readonly retryDelayMs?: number;
 }
 
-type Given<Name extends string, Value> = [Value] extends [undefined]
+type InputPart<Name extends string, Value> = [Value] extends [undefined]
   ? object
   : keyof Value extends never
     ? object
@@ -35,9 +35,9 @@ type Given<Name extends string, Value> = [Value] extends [undefined]
       : { readonly [Key in Name]: Value };
 
 /** The input of an operation: parameters, body, key and signal. */
-export type RequestInput<Id extends OperationId> = Given<"params", ParamsOf<Id>> &
-  Given<"query", QueryInput<Id>> &
-  Given<"body", BodyOf<Id>> & {
+export type RequestInput<Id extends OperationId> = InputPart<"params", ParamsOf<Id>> &
+  InputPart<"query", QueryInput<Id>> &
+  InputPart<"body", BodyOf<Id>> & {
     /** Sent as `Idempotency-Key`. The client then repeats the request after failures, which is safe with a key. */
     readonly idempotencyKey?: string;
     /** Stops waiting for the response. Calls that the request started continue on the server. */
@@ -88,30 +88,30 @@ class HttpClient implements HaftClient {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#origin = addressOf(options).href.replace(/(?<!\/)\/+$/u, "");
+    this.#origin = parseServerUrl(options).href.replace(/(?<!\/)\/+$/u, "");
     this.#maxAttempts = options.maxAttempts ?? 5;
   }
 
   async call<Id extends OperationId>(id: Id, ...[input = {} as RequestInput<Id>]: Input<Id>): Promise<ClientAnswer<Id>> {
-    const route = routeOf(id, input);
+    const route = findRoute(id, input);
     if (route.answerType === "text/event-stream")
       throw new ApiError(
         `The operation ${JSON.stringify(id)} answers with a stream, which call() does not read. follow() reads that of a session.`,
         { status: 0 },
       );
     const given = input as PlainInput; // it has the parts that the table lists, but the compiler cannot follow this for all operations at once
-    const answer = await this.#ended(route, given);
+    const answer = await this.#sendAndPoll(route, given);
     const { response, text } = answer;
-    if (!response.ok) throw errorOf(response, text);
+    if (!response.ok) throw toApiError(response, text);
     // The server answers by the schema of the operation.
-    return (route.answer === undefined ? text : jsonOf(response, text)) as ClientAnswer<Id>;
+    return (route.answer === undefined ? text : parseJsonResponse(response, text)) as ClientAnswer<Id>;
   }
 
   async *follow(sessionId: string, options: FollowOptions = {}): AsyncGenerator<ReceivedEvent, void, undefined> {
     const { signal } = Object(options) as FollowOptions;
     if (typeof options !== "object" || options === null || (signal !== undefined && !(signal instanceof AbortSignal)))
       throw new ApiError("The options of follow() must be an object: { after, signal }, with an AbortSignal.", { status: 0 });
-    const url = `${this.#origin}/v1/sessions/${pathPart(sessionId)}/events`;
+    const url = `${this.#origin}/v1/sessions/${encodePathPart(sessionId)}/events`;
     const follower = new EventFollower(
       async (headers, signal) => this.#fetch(url, { headers: await this.#headers(headers), signal }),
       options,
@@ -120,10 +120,10 @@ class HttpClient implements HaftClient {
   }
 
   /** Sends a request, and polls for results that took longer than `waitMs`. Sends it again with its key if a restarted server lost it. */
-  async #ended(route: Route, given: PlainInput): Promise<WholeAnswer> {
+  async #sendAndPoll(route: Route, given: PlainInput): Promise<WholeAnswer> {
     let answer = await this.#send(route, given);
     for (let attempt = 1; answer.response.status === 202;) {
-      const later = await this.#later(answer.response, given.signal);
+      const later = await this.#fetchSubmission(answer.response, given.signal);
       const isLost = later.response.status === 404 && given.idempotencyKey !== undefined && attempt < this.#maxAttempts;
       if (isLost) await wait(this.#delayMs(attempt++), given.signal);
       answer = isLost ? await this.#send(route, given) : later;
@@ -136,7 +136,7 @@ class HttpClient implements HaftClient {
   }
 
   /** Fetches the results of a request that the server answered with 202. */
-  async #later(accepted: Response, signal: AbortSignal | undefined): Promise<WholeAnswer> {
+  async #fetchSubmission(accepted: Response, signal: AbortSignal | undefined): Promise<WholeAnswer> {
     const { pathname, searchParams } = new URL(accepted.headers.get("location") ?? "", this.#origin);
     const id = decodeURIComponent(pathname.slice(pathname.lastIndexOf("/") + 1));
     return this.#send(API.getSubmission, {
@@ -148,15 +148,15 @@ class HttpClient implements HaftClient {
 
   /** Sends a request until a whole response was read: a server may also crash while it writes one. */
   async #send(route: Route, input: PlainInput): Promise<WholeAnswer> {
-    const url = this.#origin + pathOf(route, input);
+    const url = this.#origin + buildPath(route, input);
     const mayRepeat = route.method === "GET" || input.idempotencyKey !== undefined;
     for (let attempt = 1; ; attempt++) {
       const isLast = attempt >= this.#maxAttempts;
       const delayMs = this.#delayMs(attempt);
       try {
-        const response = await this.#fetch(url, await this.#requestOf(route, input));
+        const response = await this.#fetch(url, await this.#buildRequest(route, input));
         if (route.method !== "GET" && isRedirect(response)) throw ApiError.redirected(url, response);
-        if (isLast || !isWorthRepeating(response, mayRepeat)) return { response, text: await response.text() };
+        if (isLast || !shouldRetry(response, mayRepeat)) return { response, text: await response.text() };
         await response.body?.cancel();
         await wait(Math.max(delayMs, retryAfterMs(response)), input.signal);
       } catch (thrown: unknown) {
@@ -169,7 +169,7 @@ class HttpClient implements HaftClient {
     }
   }
 
-  async #requestOf({ method, bodyType }: Route, { body, text, idempotencyKey, signal }: PlainInput): Promise<RequestInit> {
+  async #buildRequest({ method, bodyType }: Route, { body, text, idempotencyKey, signal }: PlainInput): Promise<RequestInit> {
     const sent = text ?? (body === undefined ? undefined : JSON.stringify(body));
     const headers = await this.#headers({
       ...(sent === undefined ? {} : { "content-type": bodyType ?? "application/json" }),
@@ -182,7 +182,7 @@ class HttpClient implements HaftClient {
 
   async #headers(more: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
     const { token } = this.#options;
-    const text = typeof token === "function" ? await askedFor(token) : token;
+    const text = typeof token === "function" ? await resolveToken(token) : token;
     return text === undefined ? more : { authorization: `Bearer ${text}`, ...more };
   }
 
@@ -192,7 +192,7 @@ class HttpClient implements HaftClient {
 }
 
 /** Calls the token function. @throws ApiError, as a rejection, with the reason as its cause */
-async function askedFor(token: () => string | Promise<string>): Promise<string> {
+async function resolveToken(token: () => string | Promise<string>): Promise<string> {
   try {
     return await token();
   } catch (cause: unknown) {
@@ -217,14 +217,14 @@ interface PlainInput {
 }
 
 /** Parses a JSON response. @throws ApiError if it is not JSON, such as the error page of a proxy */
-function jsonOf({ status, headers }: Response, text: string): unknown {
+function parseJsonResponse({ status, headers }: Response, text: string): unknown {
   const type = headers.get("content-type") ?? "no type";
   if (/^application\/json *(?:;|$)/u.test(type)) return parseAnswer(text, status);
   throw new ApiError(`The server answered with status ${status}, and with ${type} in place of JSON.`, { status });
 }
 
 /** Returns the address of the server. @throws TypeError if it is not valid */
-function addressOf(options: ClientOptions | undefined): URL {
+function parseServerUrl(options: ClientOptions | undefined): URL {
   const url: unknown = options?.url;
   if ((typeof url === "string" || url instanceof URL) && URL.canParse(String(url))) return new URL(url);
   const given = typeof url === "string" ? JSON.stringify(url) : `of type ${typeof url}`;
@@ -232,7 +232,7 @@ function addressOf(options: ClientOptions | undefined): URL {
 }
 
 /** Returns the route of an operation. Refuses mistakes of untyped programs, which would be sent as something else. @throws ApiError */
-function routeOf(id: string, input: object): Route {
+function findRoute(id: string, input: object): Route {
   if (typeof id !== "string" || !Object.hasOwn(API, id)) throw new ApiError(`There is no operation ${JSON.stringify(id)}.`, { status: 0 });
   if (typeof input !== "object" || input === null)
     throw new ApiError(`The input of ${id} is an object: { params, query, body }.`, { status: 0 });
@@ -245,10 +245,10 @@ function routeOf(id: string, input: object): Route {
 const PARTS = { params: 0, query: 0, body: 0, text: 0, idempotencyKey: 0, signal: 0 } satisfies Record<keyof PlainInput, unknown>;
 
 /** Returns the path and query of a request. @throws ApiError if a parameter of the path is missing */
-function pathOf({ path }: Route, { params = {}, query = {} }: PlainInput): string {
+function buildPath({ path }: Route, { params = {}, query = {} }: PlainInput): string {
   const filled = path.replaceAll(/\{([A-Za-z]+)\}/gu, (_, name: string) => {
     const value = Object.hasOwn(params, name) ? params[name] : undefined;
-    if (value !== undefined) return pathPart(String(value));
+    if (value !== undefined) return encodePathPart(String(value));
     throw new ApiError(`The path ${path} needs the parameter "${name}": params: { ${name}: … }.`, { status: 0 });
   });
   const search = new URLSearchParams();
@@ -263,14 +263,14 @@ function isRedirect({ type, status, headers }: Response): boolean {
 }
 
 /** Whether to send a request again. The header means that nothing was started; other server failures may come after the request took effect. */
-function isWorthRepeating(response: Response, mayRepeat: boolean): boolean {
+function shouldRetry(response: Response, mayRepeat: boolean): boolean {
   if (response.headers.get("x-should-retry") === "true") return true;
   return mayRepeat && [502, 503, 504].includes(response.status);
 }
 
 /** Whether the request never left this machine. Node's `fetch` gives the reason in `cause`; browsers do not give it. */
 function wasNotSent(thrown: unknown): boolean {
-  return neverConnected(thrown instanceof Error ? thrown.cause : thrown);
+  return failedToConnect(thrown instanceof Error ? thrown.cause : thrown);
 }
 
 function retryAfterMs({ headers }: Response): number {

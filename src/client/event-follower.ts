@@ -1,6 +1,6 @@
 /** Follows an event stream and reconnects when the connection is lost, with the cursor of the last received event. */
 import type { RuntimeEvent } from "../core/event.ts";
-import { ApiError, errorOf, parseAnswer } from "./api-error.ts";
+import { ApiError, toApiError, parseAnswer } from "./api-error.ts";
 import { EventStreamParser } from "./event-stream-parser.ts";
 import { wait } from "./wait.ts";
 
@@ -21,18 +21,18 @@ export interface ReceivedEvent {
   readonly event: RuntimeEvent;
 }
 
-type Open = (headers: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Response>;
+type OpenStream = (headers: Readonly<Record<string, string>>, signal: AbortSignal) => Promise<Response>;
 
 const FIRST_DELAY_MS = 200;
 const MAX_DELAY_MS = 10_000;
 
 export class EventFollower {
-  readonly #open: Open;
+  readonly #open: OpenStream;
   readonly #options: FollowOptions;
   #position: number;
   #delayMs = FIRST_DELAY_MS;
 
-  constructor(open: Open, options: FollowOptions) {
+  constructor(open: OpenStream, options: FollowOptions) {
     this.#open = open;
     this.#options = options;
     this.#position = options.after ?? 0;
@@ -44,34 +44,34 @@ export class EventFollower {
    * @throws ApiError for a response that a new attempt would not change, if the log is damaged, and if the token function failed
    */
   async *events(): AsyncGenerator<ReceivedEvent, void, undefined> {
-    const left = new AbortController();
+    const stopped = new AbortController();
     const { signal } = this.#options;
-    const stop = (): void => left.abort();
+    const stop = (): void => stopped.abort();
     if (signal?.aborted === true) return;
     signal?.addEventListener("abort", stop, { once: true });
     try {
-      while (!left.signal.aborted) {
-        yield* this.#connection(left.signal);
-        await wait(this.#delayMs, left.signal);
+      while (!stopped.signal.aborted) {
+        yield* this.#readConnection(stopped.signal);
+        await wait(this.#delayMs, stopped.signal);
         this.#delayMs = Math.min(MAX_DELAY_MS, this.#delayMs * 2);
       }
     } finally {
-      left.abort();
+      stopped.abort();
       signal?.removeEventListener("abort", stop);
     }
   }
 
-  async *#connection(signal: AbortSignal): AsyncGenerator<ReceivedEvent, void, undefined> {
+  async *#readConnection(signal: AbortSignal): AsyncGenerator<ReceivedEvent, void, undefined> {
     const response = await this.#connect(signal);
     if (response?.body === null || response === undefined) return;
     const parser = new EventStreamParser();
     const reader = response.body.getReader();
     try {
       for (;;) {
-        const value = await nextOf(reader);
+        const value = await readChunk(reader);
         if (value === undefined || signal.aborted) return;
         for (const { id, data, type } of parser.push(value)) {
-          if (type === "gap") throwDamage(data, response.status);
+          if (type === "gap") throwIfDamaged(data, response.status);
           if (type === "gap" || type === "draining") return; // events() reconnects, from the cursor
           this.#delayMs = FIRST_DELAY_MS;
           const position = id === undefined ? undefined : Number(id);
@@ -94,7 +94,7 @@ export class EventFollower {
       if (response.ok) return response;
       const text = await response.text();
       if (response.status === 429 || response.status >= 500) return undefined;
-      throw errorOf(response, text);
+      throw toApiError(response, text);
     } catch (thrown: unknown) {
       if (thrown instanceof ApiError) throw thrown;
       return undefined; // the next attempt finds out
@@ -108,7 +108,7 @@ export class EventFollower {
  *
  * @throws ApiError if the log is damaged
  */
-function throwDamage(data: string, status: number): void {
+function throwIfDamaged(data: string, status: number): void {
   const {
     code,
     message = "",
@@ -122,13 +122,13 @@ function throwDamage(data: string, status: number): void {
 }
 
 /** How long a connection may be silent before it counts as lost, in milliseconds. The server writes every 15 seconds. */
-const SILENT_MS = 45_000;
+const SILENCE_TIMEOUT_MS = 45_000;
 
 /** Returns the next chunk; undefined at the end, and if the connection is lost. */
-async function nextOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
-  const came = new AbortController();
-  const drop = (): unknown => (came.signal.aborted ? undefined : reader.cancel());
-  void wait(SILENT_MS, came.signal)
+async function readChunk(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
+  const received = new AbortController();
+  const drop = (): unknown => (received.signal.aborted ? undefined : reader.cancel());
+  void wait(SILENCE_TIMEOUT_MS, received.signal)
     .then(drop)
     .catch(() => {}); // the connection is lost already
   try {
@@ -136,6 +136,6 @@ async function nextOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<
   } catch {
     return undefined;
   } finally {
-    came.abort();
+    received.abort();
   }
 }

@@ -11,7 +11,7 @@ export interface StreamMessage {
 export class EventStreamParser {
   readonly #decoder = new TextDecoder("utf-8");
   /** Chunks of an incomplete line, joined only once it is complete. */
-  #rest: string[] = [];
+  #incompleteLine: string[] = [];
   #id: string | undefined;
   #type = "";
   #data: string[] = [];
@@ -21,21 +21,21 @@ export class EventStreamParser {
     const messages: StreamMessage[] = [];
     const more = this.#decoder.decode(piece, { stream: true });
     if (more === "") return messages;
-    const isAfterReturn = this.#rest.at(-1)?.endsWith("\r") === true;
-    this.#rest.push(more);
+    const isAfterReturn = this.#incompleteLine.at(-1)?.endsWith("\r") === true;
+    this.#incompleteLine.push(more);
     if (!isAfterReturn && !/[\r\n]/u.test(more)) return messages;
-    const text = this.#rest.join("");
+    const text = this.#incompleteLine.join("");
     const lines = text.includes("\r") ? text.split(/\r\n|\n|\r(?!$)/u) : text.split("\n"); // the latter is many times faster
-    this.#rest = [lines.pop() ?? ""];
+    this.#incompleteLine = [lines.pop() ?? ""];
     for (const line of lines) {
-      if (line !== "") this.#take(line);
+      if (line !== "") this.#readField(line);
       else if (this.#data.length > 0) messages.push({ id: this.#id, type: this.#type || "message", data: this.#data.join("\n") });
-      if (line === "") this.#clear();
+      if (line === "") this.#resetMessage();
     }
     return messages;
   }
 
-  #take(line: string): void {
+  #readField(line: string): void {
     const colon = line.indexOf(":");
     const field = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? "" : line.slice(colon + (line[colon + 1] === " " ? 2 : 1));
@@ -44,7 +44,7 @@ export class EventStreamParser {
     if (field === "id" && !value.includes("\0")) this.#id = value;
   }
 
-  #clear(): void {
+  #resetMessage(): void {
     this.#id = undefined;
     this.#type = "";
     this.#data = [];

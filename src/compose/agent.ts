@@ -1,8 +1,8 @@
 /** An agent: a loop that runs whenever a message arrives, and is idle in between. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import { ToolError, describeThrown, isToolError, operatorText } from "../core/error.ts";
+import { ToolError, describeThrown, isToolError, formatForOperator } from "../core/error.ts";
 import { isOptionsObject } from "../core/base/wording.ts";
-import { wrongKind, checkText } from "../core/check-argument.ts";
+import { wrongTypeError, checkString } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -15,7 +15,7 @@ import type { LoopEvent } from "./loop-event.ts";
 import type { LoopOptions } from "./loop-options.ts";
 import type { LoopResult } from "./loop-result.ts";
 import type { PendingCall } from "./pending-calls.ts";
-import { tellSafely } from "../policy/tell-safely.ts";
+import { notifySafely } from "../policy/tell-safely.ts";
 
 /** Options of `createAgent`: those of a loop, without `recordHistory`. */
 export interface AgentOptions extends Omit<LoopOptions, "recordHistory"> {
@@ -106,16 +106,16 @@ class SessionAgent implements Agent {
   readonly #triggers: ReturnType<AgentTriggers["of"]> | undefined;
   #stopListening: (() => void) | undefined;
   /** Whether there is input that no request has included yet. */
-  #isDue = false;
+  #hasNewInput = false;
   #run: Promise<void> | undefined;
   #cancel: AbortController | undefined;
   /** Runs are made in the async context of `start`, not in that of the call that woke the agent. */
-  #whereStarted = AsyncLocalStorage.snapshot();
+  #runInStartContext = AsyncLocalStorage.snapshot();
   /** The ids of inbox entries that were passed to the loop and not yet added to the session. */
-  #handed: ReadonlySet<string> = new Set();
+  #forwardedIds: ReadonlySet<string> = new Set();
 
   constructor(options: AgentOptions) {
-    if (!isOptionsObject(options)) throw wrongKind("The options of createAgent() must be an object", options, "{ model, session }");
+    if (!isOptionsObject(options)) throw wrongTypeError("The options of createAgent() must be an object", options, "{ model, session }");
     const { onResult: _result, onError: _error, triggers, ...rest } = options;
     if (triggers !== undefined && typeof triggers.of !== "function")
       throw new ToolError("invalid_argument", 'The option "triggers" of createAgent() must come from createTriggers().');
@@ -136,18 +136,18 @@ class SessionAgent implements Agent {
 
   async send(message: string | SessionMessage, options: SendOptions = {}): Promise<void> {
     await this.session.receive(typeof message === "string" ? { role: "user", content: message } : message, options);
-    this.#hearInbox();
+    this.#onInboxMessage();
   }
 
   wake(): void {
-    this.#isDue = true;
-    this.#begin();
+    this.#hasNewInput = true;
+    this.#startRunIfDue();
   }
 
   cancel(reason: string = "The run was cancelled."): boolean {
-    checkText(reason, "cancel() of an agent", "the reason");
+    checkString(reason, "cancel() of an agent", "the reason");
     if (this.#run === undefined) return false;
-    this.#isDue = false; // messages that arrive from now on begin the next run
+    this.#hasNewInput = false; // messages that arrive from now on begin the next run
     this.#cancel?.abort(new ToolError("cancelled", reason));
     return true;
   }
@@ -155,12 +155,12 @@ class SessionAgent implements Agent {
   start(options: AgentStartOptions = {}): void {
     checkKnownKeys(options, START_OPTIONS, "start() of an agent");
     if (this.#stopListening !== undefined) return;
-    this.#whereStarted = AsyncLocalStorage.snapshot();
-    this.#stopListening = this.session.onJob((job) => this.#wakeFor(job));
-    this.#handOver();
-    if (options.goOn !== false && (this.session.inbox.length > 0 || this.#wasCutOff())) this.wake();
-    else this.#begin();
-    this.#triggers?.start(() => this.#hearInbox());
+    this.#runInStartContext = AsyncLocalStorage.snapshot();
+    this.#stopListening = this.session.onJob((job) => this.#onJobUpdate(job));
+    this.#forwardInbox();
+    if (options.goOn !== false && (this.session.inbox.length > 0 || this.#owesReply())) this.wake();
+    else this.#startRunIfDue();
+    this.#triggers?.start(() => this.#onInboxMessage());
     void this.session.ready?.catch(async (thrown: unknown) => {
       this.#report("An agent cannot run", thrown);
       await this.stop();
@@ -170,7 +170,7 @@ class SessionAgent implements Agent {
   async stop(): Promise<void> {
     this.#stopListening?.();
     this.#stopListening = undefined;
-    if (this.#run !== undefined) this.#isDue = false;
+    if (this.#run !== undefined) this.#hasNewInput = false;
     this.#cancel?.abort(new ToolError("cancelled", "The agent was stopped."));
     await this.#triggers?.stop();
     await this.#run;
@@ -192,10 +192,10 @@ class SessionAgent implements Agent {
       });
     let wrong: ToolError | undefined;
     let wasDue = false;
-    await this.#play((signal) =>
+    await this.#startRun((signal) =>
       this.#loop.resume(decisions, { signal }).catch((thrown: unknown) => {
         if (isToolError(thrown) && thrown.code === "invalid_argument") wrong = thrown;
-        wasDue = this.#isDue;
+        wasDue = this.#hasNewInput;
         throw thrown;
       }),
     );
@@ -204,59 +204,59 @@ class SessionAgent implements Agent {
     throw wrong;
   }
 
-  #wakeFor({ question, notify }: JobStatus): void {
+  #onJobUpdate({ question, notify }: JobStatus): void {
     if (notify || question !== undefined) this.wake();
   }
 
-  #hearInbox(): void {
-    this.#handOver();
+  #onInboxMessage(): void {
+    this.#forwardInbox();
     this.wake();
   }
 
   /** Passes each entry of the inbox to the loop once, to be added before its next request. */
-  #handOver(): void {
+  #forwardInbox(): void {
     if (this.#stopListening === undefined) return;
     const { inbox } = this.session;
-    for (const { id, message } of inbox) if (!this.#handed.has(id)) this.#loop.steer(message);
-    this.#handed = new Set(inbox.map(({ id }) => id)); // drops the ids of entries that have left the inbox
+    for (const { id, message } of inbox) if (!this.#forwardedIds.has(id)) this.#loop.steer(message);
+    this.#forwardedIds = new Set(inbox.map(({ id }) => id)); // drops the ids of entries that have left the inbox
   }
 
   /** Whether the model still owes a reply: the last message is not the model's, or a call was answered. */
-  #wasCutOff(): boolean {
+  #owesReply(): boolean {
     const said = this.session.messages().filter(({ role }) => role !== "system");
-    const last = said.findLast((message) => !isQuiet(message));
-    if (last === undefined || last.role === "assistant" || saidNothing(this.session)) return false;
+    const last = said.findLast((message) => !isSilentJobEnd(message));
+    if (last === undefined || last.role === "assistant" || isLastReplyEmpty(this.session)) return false;
     if (last.role === "result" && last.result.status === "pending" && last !== said.at(-1)) return false; // its job does not notify
-    return !endsWithTurn(said, this.session) && this.#loop.pending().length === 0;
+    return !hasEndedTurn(said, this.session) && this.#loop.pending().length === 0;
   }
 
-  #begin(): void {
-    if (!this.#isDue || this.#run !== undefined || this.#stopListening === undefined) return;
+  #startRunIfDue(): void {
+    if (!this.#hasNewInput || this.#run !== undefined || this.#stopListening === undefined) return;
     if (this.#loop.pending().length > 0 || this.session.closed) return; // the run continues with a decision
-    void this.#play((signal) => this.#loop.run(undefined, { signal }));
+    void this.#startRun((signal) => this.#loop.run(undefined, { signal }));
   }
 
-  #play(work: (signal: AbortSignal) => Promise<LoopResult>): Promise<void> {
+  #startRun(work: (signal: AbortSignal) => Promise<LoopResult>): Promise<void> {
     const cancel = (this.#cancel = new AbortController());
-    const run = this.#follow(
-      this.#whereStarted(() => work(cancel.signal)),
+    const run = this.#awaitRun(
+      this.#runInStartContext(() => work(cancel.signal)),
       cancel.signal,
     ).finally(() => {
       this.#run = undefined;
-      this.#begin();
+      this.#startRunIfDue();
     });
     this.#run = run;
     return run;
   }
 
   /** Never rejects. */
-  async #follow(running: Promise<LoopResult>, signal: AbortSignal): Promise<void> {
+  async #awaitRun(running: Promise<LoopResult>, signal: AbortSignal): Promise<void> {
     try {
       const result = await running;
-      if (result.reason !== "answered" && !signal.aborted) this.#isDue &&= GOES_ON.has(result.reason);
-      this.#tell("onResult", () => this.#options.onResult?.(result));
+      if (result.reason !== "answered" && !signal.aborted) this.#hasNewInput &&= CONTINUABLE_REASONS.has(result.reason);
+      this.#callListener("onResult", () => this.#options.onResult?.(result));
     } catch (thrown: unknown) {
-      this.#isDue = false; // another run would fail the same way
+      this.#hasNewInput = false; // another run would fail the same way
       if (signal.aborted && this.session.broken !== undefined) return; // the run was cancelled, and another process now has the session
       this.#report("A run of an agent failed", thrown);
     }
@@ -264,13 +264,13 @@ class SessionAgent implements Agent {
 
   #report(what: string, thrown: unknown): void {
     const { onError } = this.#options;
-    if (onError === undefined) this.#warn(`${what}: ${operatorText(thrown)}`);
-    else this.#tell("onError", () => onError(ToolError.fromUnknown(thrown)));
+    if (onError === undefined) this.#warn(`${what}: ${formatForOperator(thrown)}`);
+    else this.#callListener("onError", () => onError(ToolError.fromUnknown(thrown)));
   }
 
   /** Calls a function of the program. If it throws, that is logged and ends neither the run nor the agent. */
-  #tell(name: string, call: () => unknown): void {
-    tellSafely(call, (thrown) => this.#warn(`${name} of an agent threw: ${describeThrown(thrown)}`));
+  #callListener(name: string, call: () => unknown): void {
+    notifySafely(call, (thrown) => this.#warn(`${name} of an agent threw: ${describeThrown(thrown)}`));
   }
 
   #warn(message: string): void {
@@ -278,7 +278,7 @@ class SessionAgent implements Agent {
   }
 
   #onEvent(event: LoopEvent): unknown {
-    if (event.type === "round-start") this.#isDue = false; // this request includes all input so far
+    if (event.type === "round-start") this.#hasNewInput = false; // this request includes all input so far
     return this.#options.onEvent?.(event);
   }
 }
@@ -286,7 +286,7 @@ class SessionAgent implements Agent {
 const START_OPTIONS: OptionNames<AgentStartOptions> = { goOn: true };
 
 /** Reasons after which a run for messages that arrived meanwhile makes sense. After the others it could say nothing, or would fail again. */
-const GOES_ON: ReadonlySet<LoopResult["reason"]> = new Set([
+const CONTINUABLE_REASONS: ReadonlySet<LoopResult["reason"]> = new Set([
   "tool-ended-turn",
   "one-action",
   "stop-condition",
@@ -301,21 +301,21 @@ const GOES_ON: ReadonlySet<LoopResult["reason"]> = new Set([
 ]);
 
 /** Whether the message is the end of a job whose tool has `notify: false`. */
-function isQuiet(message: ModelMessage): boolean {
+function isSilentJobEnd(message: ModelMessage): boolean {
   return message.role === "job" && message.notify === false;
 }
 
 /** Whether the model's last reply was complete and empty, which leaves no message. */
-function saidNothing({ log }: RuntimeSession): boolean {
-  const last = log.findLast((event) => (event.type === "message-add" ? event.message.role !== "system" : CALLS_FOR_REPLY.has(event.type)));
+function isLastReplyEmpty({ log }: RuntimeSession): boolean {
+  const last = log.findLast((event) => (event.type === "message-add" ? event.message.role !== "system" : REPLY_EVENTS.has(event.type)));
   return last?.type === "round-end" && last.voided === undefined && last.callIds.length === 0 && endedWell(last.finish);
 }
 
-const CALLS_FOR_REPLY: ReadonlySet<SessionEvent["type"]> = new Set(["round-end", "call-end", "job-start", "job-output", "job-end"]);
+const REPLY_EVENTS: ReadonlySet<SessionEvent["type"]> = new Set(["round-end", "call-end", "job-start", "job-output", "job-end"]);
 
 /** Whether the last calls are answered and one of them ended the turn, as when a loop ends with `tool-ended-turn`. */
-function endsWithTurn(said: readonly ModelMessage[], { registry }: RuntimeSession): boolean {
-  const results = said.slice(said.findLastIndex((message) => message.role !== "result" && !isQuiet(message)) + 1);
+function hasEndedTurn(said: readonly ModelMessage[], { registry }: RuntimeSession): boolean {
+  const results = said.slice(said.findLastIndex((message) => message.role !== "result" && !isSilentJobEnd(message)) + 1);
   return results.some((message) => {
     if (message.role !== "result") return false;
     const { name, status, error } = message.result;

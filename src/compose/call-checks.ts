@@ -7,11 +7,11 @@ import type { ToolCategory } from "../core/tool.ts";
 import { plural } from "../core/base/wording.ts";
 import type { LoopBudget } from "./loop-budget.ts";
 import { RepeatGuard } from "./repeat-guard.ts";
-import { endsTurn, runsOnce } from "../call/admit/turn-rules.ts";
+import { endsTurn, runsOncePerTurn } from "../call/admit/turn-rules.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { RoundCall } from "./loop-continues.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
-import type { PlayedCall } from "./play-message.ts";
+import type { AddedCall } from "./play-message.ts";
 
 export interface CallChecksOptions {
   readonly limits: CheckedLimits;
@@ -34,7 +34,7 @@ export class CallChecks {
   readonly #options: CallChecksOptions;
   readonly #guard: RepeatGuard | undefined;
   /** The refusals of the repeat guard, to distinguish them from others. */
-  readonly #repeats = new WeakSet<ToolError>();
+  readonly #repeatRefusals = new WeakSet<ToolError>();
 
   constructor(options: CallChecksOptions) {
     const { repeat } = options.limits;
@@ -46,17 +46,17 @@ export class CallChecks {
   refusal(call: ModelCall, index: number): ToolError | undefined {
     const { limits, budget, refuse } = this.#options;
     const refusal =
-      (index >= limits.maxCallsPerRound ? tooMany(limits.maxCallsPerRound) : undefined) ??
+      (index >= limits.maxCallsPerRound ? tooManyCallsError(limits.maxCallsPerRound) : undefined) ??
       budget.refusal() ??
-      (limits.multiAction || index === 0 ? undefined : oneAction()) ??
+      (limits.multiAction || index === 0 ? undefined : oneActionError()) ??
       refuse(call) ??
-      this.#repeated(call);
+      this.#refuseRepeated(call);
     if (refusal === undefined) budget.spend("calls", 1);
     return refusal;
   }
 
   /** Records the results of a round in the repeat guard. */
-  note(calls: readonly PlayedCall[], results: readonly ToolResult[]): CallFindings {
+  recordResults(calls: readonly AddedCall[], results: readonly ToolResult[]): CallFindings {
     const nudges: string[] = [];
     let repeated: string | undefined;
     const guard = this.#guard;
@@ -78,9 +78,9 @@ export class CallChecks {
     });
   }
 
-  #repeated(call: ModelCall): ToolError | undefined {
+  #refuseRepeated(call: ModelCall): ToolError | undefined {
     const refusal = this.#guard?.refusal(call);
-    if (refusal !== undefined) this.#repeats.add(refusal);
+    if (refusal !== undefined) this.#repeatRefusals.add(refusal);
     return refusal;
   }
 
@@ -89,29 +89,29 @@ export class CallChecks {
     call: ModelCall,
     refusal: ToolError | undefined,
     result: ToolResult,
-  ): ReturnType<RepeatGuard["note"]> | undefined {
-    if (refusal !== undefined) return this.#repeats.has(refusal) ? guard.noteRefusal(call) : undefined;
+  ): ReturnType<RepeatGuard["recordResult"]> | undefined {
+    if (refusal !== undefined) return this.#repeatRefusals.has(refusal) ? guard.recordRefusal(call) : undefined;
     if (result.status === "cancelled" || result.status === "skipped" || result.error?.code === "approval_required") return undefined;
     if (call.kind === "approval" && result.status === "ok") return undefined; // only the provider knows the outcome of the call itself
     const effects = this.#options.registry.get(result.name)?.tool.effects;
-    return guard.note(call, result, effects?.writes !== undefined && !declaresNoWrites(effects));
+    return guard.recordResult(call, result, effects?.writes !== undefined && !declaresNoWrites(effects));
   }
 
   #categoryOf(name: string): ToolCategory {
     const tool = this.#options.registry.get(name)?.tool;
     if (tool === undefined) return "SAFE_CHAIN";
     if (endsTurn(tool)) return "TERMINAL";
-    if (runsOnce(tool)) return "DANGEROUS";
+    if (runsOncePerTurn(tool)) return "DANGEROUS";
     return tool.category === "ASYNC_REQUIRED" ? "ASYNC_REQUIRED" : "SAFE_CHAIN";
   }
 }
 
-function tooMany(most: number): ToolError {
+function tooManyCallsError(most: number): ToolError {
   return new ToolError("limit_exceeded", `The call was not made: a message may have at most ${plural(most, "call")}.`, {
     hint: "Make fewer calls at a time; make this one again if it is still needed.",
   });
 }
 
-function oneAction(): ToolError {
+function oneActionError(): ToolError {
   return new ToolError("limit_exceeded", "The call was not made: one action a turn is allowed.", { hint: "Make it in the next turn." });
 }

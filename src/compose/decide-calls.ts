@@ -20,19 +20,19 @@ export async function decideCalls(turn: SessionTurn, decisions: ApprovalDecision
   const decided = waiting.filter(({ digest }) => Object.hasOwn(decisions, digest));
   if (decided.length === 0) return [];
   const { approvals } = turn.session;
-  const takeBack: (() => void)[] = [];
+  const revocations: (() => void)[] = [];
   const round = turn.round(options);
   try {
     for (const call of decided) {
       const { name, input, digest } = call;
       const isDenied = decisions[digest] === "deny";
       if (decisions[digest] === "allow-always") approvals.allowAlways(turn.session.id, name, shownOf(turn, call));
-      if (!isDenied) takeBack.push(approvals.allowOnce(turn.session.id, digest));
-      round.add({ name, input, ...kindOf(turn, call) }, isDenied ? { refusal: denied(call) } : {});
+      if (!isDenied) revocations.push(approvals.allowOnce(turn.session.id, digest));
+      round.add({ name, input, ...kindOf(turn, call) }, isDenied ? { refusal: deniedError(call) } : {});
     }
     return await round.end({ content: "", finish: "calls", usage: NO_USAGE });
   } finally {
-    for (const revoke of takeBack) revoke();
+    for (const revoke of revocations) revoke();
   }
 }
 
@@ -59,7 +59,7 @@ function checkDecisions(decisions: ApprovalDecisions, waiting: readonly PendingC
   }
 }
 
-function denied({ name }: PendingCall): ToolError {
+function deniedError({ name }: PendingCall): ToolError {
   return new ToolError("approval_denied", `${name} was not approved: the answer was no.`, {
     hint: "Do not call it again with this input unless the user asks for it; continue without it, or ask the user what to do.",
   });

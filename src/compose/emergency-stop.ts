@@ -3,7 +3,7 @@ import { ToolError } from "../core/error.ts";
 import { checkResult } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { ToolResult } from "../core/result.ts";
-import { plural, quoted } from "../core/base/wording.ts";
+import { plural, quoteValue } from "../core/base/wording.ts";
 
 /** Options of `EmergencyStop`. */
 export interface EmergencyStopOptions {
@@ -17,14 +17,14 @@ const DEFAULT_ERRORS = 5;
 export class EmergencyStop {
   readonly #limit: number;
   #errors = 0;
-  #last = "";
+  #lastFailure = "";
 
   /** @throws ToolError `invalid_argument` */
   constructor(options: EmergencyStopOptions = {}) {
     checkKnownKeys(options, { errors: true }, "new EmergencyStop()");
     const { errors = DEFAULT_ERRORS } = options;
     if (!Number.isSafeInteger(errors) || errors < 1)
-      throw new ToolError("invalid_argument", `The emergency stop takes an integer from 1, the number of errors, not ${quoted(errors)}.`);
+      throw new ToolError("invalid_argument", `The emergency stop takes an integer from 1, the number of errors, not ${quoteValue(errors)}.`);
     this.#limit = errors;
   }
 
@@ -35,7 +35,7 @@ export class EmergencyStop {
     if (this.stopped || status === "cancelled" || status === "skipped" || error?.code === "approval_required") return;
     if (status !== "error") return void (this.#errors = 0);
     this.#errors++;
-    this.#last = `${result.name}: ${error?.message ?? "it failed"}`;
+    this.#lastFailure = `${result.name}: ${error?.message ?? "it failed"}`;
   }
 
   get stopped(): boolean {
@@ -44,12 +44,12 @@ export class EmergencyStop {
 
   /** The reason as text for people; undefined if not stopped. */
   get why(): string | undefined {
-    return this.stopped ? `${plural(this.#errors, "call")} failed in a row, the last one ${this.#last}` : undefined;
+    return this.stopped ? `${plural(this.#errors, "call")} failed in a row, the last one ${this.#lastFailure}` : undefined;
   }
 
   /** Allows runs again, and resets the count. */
   clear(): void {
     this.#errors = 0;
-    this.#last = "";
+    this.#lastFailure = "";
   }
 }

@@ -3,7 +3,7 @@ import type { ModelReply } from "../core/model.ts";
 import { providerToolsIn } from "./provider-calls.ts";
 
 /** Returns the explanation of an empty message, as text for people; undefined if the message has text or media. */
-export function emptyAnswer(reply: ModelReply): string | undefined {
+export function describeEmptyAnswer(reply: ModelReply): string | undefined {
   const { text, media, finishDetail, warnings = [] } = reply;
   if (text.trim() !== "" || media.length > 0) return undefined;
   const ran = providerToolsIn(reply);

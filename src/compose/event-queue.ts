@@ -1,10 +1,10 @@
 /** A queue of events for one consumer, in order. */
 export class EventQueue<Event> {
-  readonly #waiting: Event[] = [];
+  readonly #events: Event[] = [];
   #wake: (() => void) | undefined;
 
   push(event: Event): void {
-    this.#waiting.push(event);
+    this.#events.push(event);
     this.wake();
   }
 
@@ -14,13 +14,13 @@ export class EventQueue<Event> {
     this.#wake = undefined;
   }
 
-  take(): Event | undefined {
-    return this.#waiting.shift();
+  shift(): Event | undefined {
+    return this.#events.shift();
   }
 
   /** Resolves when an event was pushed, or at once if one waits. */
-  async filled(): Promise<void> {
-    if (this.#waiting.length > 0) return;
+  async waitForEvent(): Promise<void> {
+    if (this.#events.length > 0) return;
     await new Promise<void>((resolve) => (this.#wake = resolve));
   }
 }

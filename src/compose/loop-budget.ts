@@ -42,11 +42,11 @@ export class LoopBudget {
   readonly #clock: Clock;
   readonly #startedAt: number;
   readonly #used: Record<BudgetAxis, number> = { rounds: 0, wallMs: 0, calls: 0, tokens: 0, cost: 0 };
-  #told: BudgetLevel = "ok";
+  #notedLevel: BudgetLevel = "ok";
 
   /** @throws ToolError `invalid_argument` */
   constructor(limits: LoopBudgetLimits, clock: Clock) {
-    checkLimits(limits);
+    checkBudgetLimits(limits);
     this.#limits = BUDGET_AXES.flatMap((axis) => (limits[axis] === undefined ? [] : [{ axis, ...limits[axis] }]));
     this.#clock = clock;
     this.#startedAt = clock.now();
@@ -69,24 +69,24 @@ export class LoopBudget {
   }
 
   /** Returns the note for the model when a new level is reached, once for each level. */
-  alarm(): string | undefined {
+  newLevelNote(): string | undefined {
     const { level } = this;
-    if (LEVELS.indexOf(level) <= LEVELS.indexOf(this.#told)) return undefined;
-    this.#told = level;
+    if (LEVELS.indexOf(level) <= LEVELS.indexOf(this.#notedLevel)) return undefined;
+    this.#notedLevel = level;
     const advice = level === "soft" ? "Finish soon: make only the calls that the answer needs." : ANSWER_IN_TEXT;
-    return `The budget of this task is ${level === "soft" ? "running out" : "used up"} (${this.describe()}). ${advice}`;
+    return `The budget of this task is ${level === "soft" ? "running out" : "used up"} (${this.describeExceeded()}). ${advice}`;
   }
 
   /** Returns why calls are refused; undefined while they are allowed. */
   refusal(): ToolError | undefined {
     if (this.#limits.length === 0 || LEVELS.indexOf(this.level) < LEVELS.indexOf("hard")) return undefined;
-    return new ToolError("limit_exceeded", `The call was not made: the budget of this task is used up (${this.describe()}).`, {
+    return new ToolError("limit_exceeded", `The call was not made: the budget of this task is used up (${this.describeExceeded()}).`, {
       hint: ANSWER_IN_TEXT,
     });
   }
 
   /** Lists the axes beyond a limit with the amounts used: `12 of 10 tool calls`. */
-  describe(): string {
+  describeExceeded(): string {
     return this.#limits
       .filter((limit) => this.#levelOf(limit) !== "ok")
       .map(({ axis, soft, hard }) => `${round(this.used(axis))} of ${hard ?? soft ?? 0} ${UNITS[axis]}`)
@@ -114,7 +114,7 @@ function round(amount: number): number {
 }
 
 /** @throws ToolError `invalid_argument` */
-export function checkLimits(limits: LoopBudgetLimits): void {
+export function checkBudgetLimits(limits: LoopBudgetLimits): void {
   checkKnownKeys(limits, AXES, "createLoop({ limits: { budget } })");
   for (const [axis, limit] of Object.entries(limits)) {
     if (limit !== undefined) checkKnownKeys(limit, { soft: true, hard: true }, `The budget ${axis}`);

@@ -1,6 +1,6 @@
 /** Decides whether a loop continues after a round, as a pure function. */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import { typeInWords } from "../core/base/wording.ts";
+import { describeValueType } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { FINISH_REASONS, type FinishReason, endedWell } from "../core/model.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
@@ -76,27 +76,27 @@ export function reasonToStop(facts: RoundFacts, limits: RoundLimits = {}): StopR
   const { calls, finish } = facts;
   if (facts.aborted === true) return "cancelled";
   if (facts.emergency === true) return "emergency-stop";
-  const unwell = stopOfFinish(finish);
+  const unwell = reasonFromFinish(finish);
   if (unwell !== undefined) return unwell;
   if (facts.conditionMet === true) return "stop-condition";
   if (calls.some(({ code }) => code === "approval_required")) return "approval";
   if (calls.some(endsTurn)) return "tool-ended-turn";
   if (facts.repeated === true) return "repeated-calls";
-  return stopOfLimits(facts, limits);
+  return reasonFromLimits(facts, limits);
 }
 
 function checkFacts(facts: RoundFacts): void {
   checkKnownKeys(facts, FACTS, "reasonToStop()");
   const { finish, calls, rounds } = facts;
-  const wrong = (fact: keyof RoundFacts, value: unknown, expected: string): ToolError =>
-    new ToolError("invalid_argument", `${fact} of reasonToStop() is ${shown(value)}; it must be ${expected}.`);
-  if (!FINISH_REASONS.includes(finish)) throw wrong("finish", finish, `one of ${FINISH_REASONS.join(", ")}`);
-  if (!Array.isArray(calls)) throw wrong("calls", calls, "an array, the calls of the round");
-  if (!Number.isInteger(rounds) || rounds < 0) throw wrong("rounds", rounds, "an integer from 0");
+  const factError = (fact: keyof RoundFacts, value: unknown, expected: string): ToolError =>
+    new ToolError("invalid_argument", `${fact} of reasonToStop() is ${formatFact(value)}; it must be ${expected}.`);
+  if (!FINISH_REASONS.includes(finish)) throw factError("finish", finish, `one of ${FINISH_REASONS.join(", ")}`);
+  if (!Array.isArray(calls)) throw factError("calls", calls, "an array, the calls of the round");
+  if (!Number.isInteger(rounds) || rounds < 0) throw factError("rounds", rounds, "an integer from 0");
 }
 
-function shown(value: unknown): string {
-  return typeof value === "string" || typeof value === "number" ? JSON.stringify(value) : typeInWords(value);
+function formatFact(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? JSON.stringify(value) : describeValueType(value);
 }
 
 /** Whether the call ends the turn. A terminal call that was refused before it was admitted does not: the model may correct it. */
@@ -104,12 +104,12 @@ function endsTurn({ category, admitted = true }: RoundCall): boolean {
   return category === "TERMINAL" && admitted;
 }
 
-function stopOfFinish(finish: FinishReason): StopReason | undefined {
+function reasonFromFinish(finish: FinishReason): StopReason | undefined {
   if (endedWell(finish) || finish === "pause") return undefined;
   return finish === "length" || finish === "content-filter" || finish === "refusal" ? finish : "model-error";
 }
 
-function stopOfLimits(facts: RoundFacts, limits: RoundLimits): StopReason | undefined {
+function reasonFromLimits(facts: RoundFacts, limits: RoundLimits): StopReason | undefined {
   const { maxRounds, maxPauses, multiAction } = { ...LIMIT_DEFAULTS, ...limits };
   const { calls, finish, steered = false, lastRound = false, pauses = 0, rounds } = facts;
   const wantsMore = calls.length > 0 || steered || finish === "pause";

@@ -1,6 +1,6 @@
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
-import { checkLimits, type LoopBudgetLimits } from "./loop-budget.ts";
+import { checkBudgetLimits, type LoopBudgetLimits } from "./loop-budget.ts";
 import { checkRepeatOptions, type RepeatGuardOptions } from "./repeat-guard.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 
@@ -58,10 +58,10 @@ export function checkLoopLimits(limits: LoopLimits = {}): CheckedLimits {
   for (const name of ["maxRounds", "maxCallsPerRound"] as const) checkCount(name, checked[name], 1);
   checkCount("maxPauses", checked.maxPauses, 0);
   for (const name of ["maxDurationMs", "idleMs"] as const)
-    if (!(Number.isFinite(checked[name]) && checked[name] >= 0)) throw wrong(name, "a number of milliseconds from 0", checked[name]);
+    if (!(Number.isFinite(checked[name]) && checked[name] >= 0)) throw invalidLimitError(name, "a number of milliseconds from 0", checked[name]);
   const { contextTokens } = checked;
-  if (contextTokens !== undefined && !(contextTokens > 0)) throw wrong("contextTokens", "a number above 0", contextTokens);
-  checkLimits(checked.budget);
+  if (contextTokens !== undefined && !(contextTokens > 0)) throw invalidLimitError("contextTokens", "a number above 0", contextTokens);
+  checkBudgetLimits(checked.budget);
   if (checked.repeat !== false) checkRepeatOptions(checked.repeat);
   return checked;
 }
@@ -89,14 +89,14 @@ export function reactLimits(options: ReactOptions = {}): LoopLimits {
   checkKnownKeys(options, { maxIterations: true, multiAction: true }, "reactLimits()");
   const { maxIterations = 5, multiAction = true } = options;
   if (!Number.isSafeInteger(maxIterations) || maxIterations < 1 || maxIterations > MOST_ITERATIONS)
-    throw wrong("maxIterations", `an integer from 1 to ${MOST_ITERATIONS}`, maxIterations);
+    throw invalidLimitError("maxIterations", `an integer from 1 to ${MOST_ITERATIONS}`, maxIterations);
   return { maxRounds: maxIterations, multiAction };
 }
 
 function checkCount(name: string, value: number, least: number): void {
-  if (!((Number.isSafeInteger(value) && value >= least) || value === Infinity)) throw wrong(name, `an integer from ${least}`, value);
+  if (!((Number.isSafeInteger(value) && value >= least) || value === Infinity)) throw invalidLimitError(name, `an integer from ${least}`, value);
 }
 
-function wrong(name: string, wanted: string, value: unknown): ToolError {
-  return new ToolError("invalid_argument", `The limit ${name} of a loop must be ${wanted}, not ${quoted(value)}.`);
+function invalidLimitError(name: string, wanted: string, value: unknown): ToolError {
+  return new ToolError("invalid_argument", `The limit ${name} of a loop must be ${wanted}, not ${quoteValue(value)}.`);
 }

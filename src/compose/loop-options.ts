@@ -115,7 +115,7 @@ const OPTIONS: OptionNames<LoopOptions> = {
   onEvent: "function",
 };
 
-const OF_RUNTIME = "The tools themselves are given to the runtime: createRuntime({ tools: [one, another] }).";
+const RUNTIME_OPTION_HINT = "The tools themselves are given to the runtime: createRuntime({ tools: [one, another] }).";
 
 const CALL_OPTIONS: OptionNames<NonNullable<LoopOptions["calls"]>> = {
   data: true,
@@ -137,7 +137,7 @@ export function checkLoopOptions(options: LoopOptions): void {
   checkKnownKeys(options, OPTIONS, "createLoop()");
   const { tools } = options;
   const isFunction = tools === undefined || typeof tools === "function";
-  checkArgument(isFunction, "createLoop({ tools })", "a function that chooses tools for a round", tools, OF_RUNTIME);
+  checkArgument(isFunction, "createLoop({ tools })", "a function that chooses tools for a round", tools, RUNTIME_OPTION_HINT);
   checkReasoningEffort(options.reasoningEffort, "reasoningEffort of createLoop()");
   const { calls, history, deferTools } = options;
   if (deferTools !== undefined && deferTools !== false && options.tools !== undefined)

@@ -15,8 +15,8 @@ import type { ProgressListener } from "../call/execute-options.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { providerName } from "../wire/provider-name.ts";
 import { CallChecks } from "./call-checks.ts";
-import { spendDelegated } from "./delegate/delegated-usage.ts";
-import { emptyAnswer } from "./empty-answer.ts";
+import { addDelegateSpending } from "./delegate/delegated-usage.ts";
+import { describeEmptyAnswer } from "./empty-answer.ts";
 import type { EmergencyStop } from "./emergency-stop.ts";
 import { reasonToStop } from "./loop-continues.ts";
 import type { LoopConversation } from "./loop-conversation.ts";
@@ -26,18 +26,18 @@ import type { LoopOptions, LoopRound } from "./loop-options.ts";
 import { NO_USAGE, addUsage, type LoopResult } from "./loop-result.ts";
 import { jobsNote } from "./jobs-note.ts";
 import type { LoopTimers } from "./loop-timers.ts";
-import { foundIn } from "../registry/found-tools.ts";
+import { readFoundTools } from "../registry/found-tools.ts";
 import type { DeferredTools } from "./prompt/deferred-tools.ts";
 import { programTools } from "./program/program-tools.ts";
 import { pendingCalls } from "./pending-calls.ts";
-import { playMessage, type MessageHost, type PlayedMessage } from "./play-message.ts";
-import { takeSteered } from "./steered-messages.ts";
+import { runModelRequest, type MessageHost, type MessageOutcome } from "./play-message.ts";
+import { takeSteeredMessages } from "./steered-messages.ts";
 import type { StopReason } from "./stop-reason.ts";
 import { MAX_OUTPUT_REPAIRS, correctionNote, outputError, type StructuredOutput } from "./structured-output.ts";
 import type { Taint } from "./taint.ts";
 
 /** The parts of a loop that a run uses. */
-export interface RunParts {
+export interface RunDependencies {
   readonly options: LoopOptions & { readonly model: Model };
   readonly limits: CheckedLimits;
   readonly conversation: LoopConversation;
@@ -70,12 +70,12 @@ interface Findings {
 }
 
 /** The round that repeats waiting calls belongs to no message. */
-const DECIDED: Pick<ModelReply, "finish"> = Object.freeze({ finish: "calls" });
+const DECIDED_REPLY: Pick<ModelReply, "finish"> = Object.freeze({ finish: "calls" });
 
 const NO_MESSAGES: readonly ModelMessage[] = Object.freeze([]);
 
 export class LoopRun {
-  readonly #parts: RunParts;
+  readonly #dependencies: RunDependencies;
   readonly #turn: SessionTurn;
   readonly #budget: LoopBudget;
   readonly #checks: CallChecks;
@@ -86,24 +86,24 @@ export class LoopRun {
   /** Notes for the model, added before the next request. */
   #notes: string[] = [];
   /** The messages of the last request. Its calls may rely on the results in them. */
-  #shown: readonly ModelMessage[] = NO_MESSAGES;
+  #shownMessages: readonly ModelMessage[] = NO_MESSAGES;
   #usage = NO_USAGE;
   /** Number of session events already searched for tokens that delegates spent. */
-  #seen: number;
+  #countedEvents: number;
   #rounds = 0;
   #pauses = 0;
   #text = "";
   #lastRound = false;
   #repairs = 0;
   #advisory: ContextAdvisory | undefined;
-  #toldLevel: ContextLevel = "ok";
+  #notedLevel: ContextLevel = "ok";
 
-  constructor(parts: RunParts, turn: SessionTurn) {
+  constructor(parts: RunDependencies, turn: SessionTurn) {
     const { options, limits } = parts;
     const { ports, registry } = turn.session;
-    this.#parts = parts;
+    this.#dependencies = parts;
     this.#turn = turn;
-    this.#seen = turn.session.length;
+    this.#countedEvents = turn.session.length;
     this.#startedAt = ports.clock.now();
     this.#budget = new LoopBudget(limits.budget, ports.clock);
     const refuse = options.refuse ?? (() => undefined);
@@ -111,17 +111,17 @@ export class LoopRun {
     const offeredName = (this.#offeredName = (name: string): string =>
       model.toolNameOf?.(name) ?? (model.format === undefined ? name : providerName(name)));
     this.#checks = new CallChecks({ limits, budget: this.#budget, registry, offeredName, refuse: (call) => refuse(call, this.#round) });
-    this.#host = this.#makeHost();
+    this.#host = this.#createHost();
   }
 
   /** Plays rounds until there is a reason to stop. */
-  async play(): Promise<LoopResult> {
+  async run(): Promise<LoopResult> {
     this.#notes.push(...jobsNote(this.#turn.session.jobs, this.#offeredName));
     for (;;) {
-      this.#say();
-      const played = await this.#ask();
-      const stop = await this.#take(played);
-      if (stop !== undefined) return this.#result(stop);
+      this.#addPendingMessages();
+      const played = await this.#runRound();
+      const stop = await this.#finishRound(played);
+      if (stop !== undefined) return this.#buildResult(stop);
     }
   }
 
@@ -130,23 +130,23 @@ export class LoopRun {
   }
 
   /** Records the results of calls that waited for approval. Returns undefined if the model is to be asked next. */
-  afterDecisions(results: readonly ToolResult[]): LoopResult | undefined {
-    this.#takeResults(results);
-    for (const result of results) if (result.error?.code !== "approval_denied") this.#parts.emergency?.note(result);
-    if (pendingCalls(this.#turn.session).length > 0) return this.#result({ reason: "approval" });
-    const stop = results.length === 0 ? undefined : this.#decide(results, DECIDED, {});
-    return stop === undefined ? undefined : this.#result(stop);
+  recordDecidedResults(results: readonly ToolResult[]): LoopResult | undefined {
+    this.#recordResults(results);
+    for (const result of results) if (result.error?.code !== "approval_denied") this.#dependencies.emergency?.note(result);
+    if (pendingCalls(this.#turn.session).length > 0) return this.#buildResult({ reason: "approval" });
+    const stop = results.length === 0 ? undefined : this.#findStop(results, DECIDED_REPLY, {});
+    return stop === undefined ? undefined : this.#buildResult(stop);
   }
 
-  #takeResults(results: readonly ToolResult[]): void {
+  #recordResults(results: readonly ToolResult[]): void {
     const { session } = this.#turn;
-    this.#parts.timers.sign();
+    this.#dependencies.timers.recordActivity();
     for (const result of results) this.#results.push(result);
-    spendDelegated(results, { budget: this.#budget, session, since: this.#seen, cost: this.#parts.options.cost });
-    this.#seen = session.length;
+    addDelegateSpending(results, { budget: this.#budget, session, since: this.#countedEvents, cost: this.#dependencies.options.cost });
+    this.#countedEvents = session.length;
   }
 
-  #result({ reason, detail, error, output }: Stop): LoopResult {
+  #buildResult({ reason, detail, error, output }: Stop): LoopResult {
     return Object.freeze({
       text: this.#text,
       reason,
@@ -154,7 +154,7 @@ export class LoopRun {
       rounds: this.#rounds,
       results: this.#results,
       usage: this.#usage,
-      ...(this.#parts.options.cost === undefined ? {} : { cost: this.#budget.used("cost") }),
+      ...(this.#dependencies.options.cost === undefined ? {} : { cost: this.#budget.used("cost") }),
       ...(reason === "approval" ? { pending: pendingCalls(this.#turn.session) } : {}),
       ...omitUndefined({ error, output }),
     });
@@ -165,89 +165,89 @@ export class LoopRun {
   }
 
   /** Adds the notes and messages that the model must see with the next request. */
-  #say(): void {
+  #addPendingMessages(): void {
     this.#lastRound = this.#budget.refusal() !== undefined;
-    const alarm = this.#budget.alarm();
+    const alarm = this.#budget.newLevelNote();
     const notes = alarm === undefined ? this.#notes : [...this.#notes, alarm];
     this.#notes = [];
     for (const note of notes) {
       this.#turn.addMessage({ role: "system", content: note });
-      this.#parts.tell({ type: "note-add", note });
+      this.#dependencies.tell({ type: "note-add", note });
     }
-    for (const message of takeSteered(this.#parts.steered, this.#parts.options.session)) this.#turn.addMessage(message);
+    for (const message of takeSteeredMessages(this.#dependencies.steered, this.#dependencies.options.session)) this.#turn.addMessage(message);
   }
 
-  async #ask(): Promise<PlayedMessage> {
+  async #runRound(): Promise<MessageOutcome> {
     this.#rounds++;
     this.#budget.spend("rounds", 1);
-    this.#parts.tell({ type: "round-start", round: this.#rounds });
-    const played = await playMessage(this.#host, this.#request(), this.#parts.conversation.hasFiles);
-    this.#parts.timers.sign();
-    this.#parts.tell({ type: "round-end", round: this.#rounds, reply: played.reply, results: played.results });
+    this.#dependencies.tell({ type: "round-start", round: this.#rounds });
+    const played = await runModelRequest(this.#host, this.#buildRequest(), this.#dependencies.conversation.hasFiles);
+    this.#dependencies.timers.recordActivity();
+    this.#dependencies.tell({ type: "round-end", round: this.#rounds, reply: played.reply, results: played.results });
     return played;
   }
 
-  #tools(round: LoopRound): readonly ModelTool[] {
-    const { tools } = this.#parts.options;
-    const told = tools === undefined ? this.#allTools(round) : tools(round);
-    return this.#parts.options.offerBackground === true ? told.map(withBackgroundFlag) : told;
+  #offeredTools(round: LoopRound): readonly ModelTool[] {
+    const { tools } = this.#dependencies.options;
+    const selected = tools === undefined ? this.#allTools(round) : tools(round);
+    return this.#dependencies.options.offerBackground === true ? selected.map(withBackgroundFlag) : selected;
   }
 
   #allTools(round: LoopRound): readonly ModelTool[] {
-    const { format } = this.#parts.options.model;
-    const all = programTools(round.session.registry, { allow: this.#parts.allowed(round), ...(format === undefined ? {} : { format }) });
-    return this.#parts.deferred?.offered(all, foundIn(round.session)) ?? all;
+    const { format } = this.#dependencies.options.model;
+    const all = programTools(round.session.registry, { allow: this.#dependencies.allowed(round), ...(format === undefined ? {} : { format }) });
+    return this.#dependencies.deferred?.selectOffered(all, readFoundTools(round.session)) ?? all;
   }
 
-  #request(): ModelRequest {
-    const { output, options, taint } = this.#parts;
+  #buildRequest(): ModelRequest {
+    const { output, options, taint } = this.#dependencies;
     const { toolChoice, parallelCalls, maxOutputTokens, temperature, reasoningEffort, native } = options;
     const round = this.#round;
-    const told = this.#tools(round);
-    taint?.offer(told);
+    const offered = this.#offeredTools(round);
+    taint?.setOfferedTools(offered);
     const choice = this.#lastRound || this.#repairs > 0 ? "none" : typeof toolChoice === "function" ? toolChoice(round) : toolChoice;
-    const system = this.#system(round);
+    const system = this.#systemPrompt(round);
     return {
       ...(system === undefined ? {} : { system }),
       // If tools are offered, some providers turn every reply into a structured answer.
-      ...(output === undefined || (told.length > 0 && this.#repairs === 0) ? {} : { responseFormat: output.responseFormat }),
-      messages: (this.#shown = this.#parts.conversation.messages()),
-      ...(told.length === 0 ? {} : { tools: told }),
-      ...(choice === undefined || told.length === 0 ? {} : { toolChoice: choice }),
+      ...(output === undefined || (offered.length > 0 && this.#repairs === 0) ? {} : { responseFormat: output.responseFormat }),
+      messages: (this.#shownMessages = this.#dependencies.conversation.messages()),
+      ...(offered.length === 0 ? {} : { tools: offered }),
+      ...(choice === undefined || offered.length === 0 ? {} : { toolChoice: choice }),
       ...omitUndefined({ parallelCalls, maxOutputTokens, temperature, reasoningEffort, native }),
     };
   }
 
-  #system(round: LoopRound): string | undefined {
-    const { system } = this.#parts.options;
-    const said = typeof system === "function" ? system(round) : system;
-    const { output } = this.#parts;
-    if (output === undefined) return said;
-    return said === undefined || said === "" ? output.instruction : `${said}\n\n${output.instruction}`;
+  #systemPrompt(round: LoopRound): string | undefined {
+    const { system } = this.#dependencies.options;
+    const configured = typeof system === "function" ? system(round) : system;
+    const { output } = this.#dependencies;
+    if (output === undefined) return configured;
+    return configured === undefined || configured === "" ? output.instruction : `${configured}\n\n${output.instruction}`;
   }
 
   /** Records a message with its results, and decides whether the run ends. */
-  async #take(played: PlayedMessage): Promise<Stop | undefined> {
+  async #finishRound(played: MessageOutcome): Promise<Stop | undefined> {
     const { reply, text, calls, results } = played;
     if (text !== "") this.#text = text;
-    this.#takeResults(results);
-    if (this.#parts.signal.aborted) return this.#parts.timers.stopped ?? { reason: "cancelled" };
+    this.#recordResults(results);
+    if (this.#dependencies.signal.aborted) return this.#dependencies.timers.stopped ?? { reason: "cancelled" };
     if (reply === undefined) this.#turn.signal.throwIfAborted(); // the session is closed
-    if (reply === undefined) return failed(played.error ?? new ToolError("model_failed", "The model returned no message."));
-    const findings = this.#checks.note(calls, results);
-    for (const [index, result] of results.entries()) if (calls[index]?.refusal === undefined) this.#parts.emergency?.note(result);
+    if (reply === undefined) return modelErrorStop(played.error ?? new ToolError("model_failed", "The model returned no message."));
+    const findings = this.#checks.recordResults(calls, results);
+    for (const [index, result] of results.entries()) if (calls[index]?.refusal === undefined) this.#dependencies.emergency?.note(result);
     this.#pauses = reply.finish === "pause" ? this.#pauses + 1 : 0;
-    const met = await this.#metCondition(played);
-    const stop = this.#decide(results, reply, { repeated: findings.repeated, met });
-    if (stop === undefined) this.#notes.push(...findings.nudges, ...this.#newAdvisory());
-    const { output } = this.#parts;
+    const met = await this.#findMetCondition(played);
+    const stop = this.#findStop(results, reply, { repeated: findings.repeated, met });
+    if (stop === undefined) this.#notes.push(...findings.nudges, ...this.#advisoryNotes());
+    const { output } = this.#dependencies;
     if (stop?.reason !== "answered") return stop;
-    return output === undefined ? { ...stop, detail: emptyAnswer(reply) } : await this.#answer(text, output);
+    return output === undefined ? { ...stop, detail: describeEmptyAnswer(reply) } : await this.#readAnswer(text, output);
   }
 
   /** Returns the end of the run if its answer fits the output schema, or may not be asked for again; undefined to ask the model again. */
-  async #answer(text: string, output: StructuredOutput): Promise<Stop | undefined> {
-    const { limits } = this.#parts;
+  async #readAnswer(text: string, output: StructuredOutput): Promise<Stop | undefined> {
+    const { limits } = this.#dependencies;
     const reading = await output.read(text);
     if ("value" in reading) return { reason: "answered", output: reading.value };
     const mayAsk = this.#repairs < MAX_OUTPUT_REPAIRS && this.#rounds < limits.maxRounds && !this.#lastRound;
@@ -257,12 +257,12 @@ export class LoopRun {
     return undefined;
   }
 
-  #decide(
+  #findStop(
     results: readonly ToolResult[],
     reply: Pick<ModelReply, "finish" | "finishDetail">,
     { repeated, met }: Findings,
   ): Stop | undefined {
-    const { limits, emergency, steered, signal } = this.#parts;
+    const { limits, emergency, steered, signal } = this.#dependencies;
     const { finish } = reply;
     const reason = reasonToStop(
       {
@@ -281,22 +281,22 @@ export class LoopRun {
       limits,
     );
     if (reason === undefined) return undefined;
-    if (reason === "model-error") return failed(notWhole(reply));
-    if (reason === "cancelled") return this.#parts.timers.stopped ?? { reason };
+    if (reason === "model-error") return modelErrorStop(incompleteMessageError(reply));
+    if (reason === "cancelled") return this.#dependencies.timers.stopped ?? { reason };
     const details: Partial<Record<StopReason, string | undefined>> = {
       "emergency-stop": emergency?.why,
       "stop-condition": met,
       "tool-ended-turn": this.#turn.endedBy,
       "repeated-calls": repeated,
-      budget: this.#budget.describe(),
-      approval: waitingCalls(results),
+      budget: this.#budget.describeExceeded(),
+      approval: describeWaitingCalls(results),
       "max-rounds": this.#pauses > limits.maxPauses ? plural(this.#pauses, "pause") : plural(this.#rounds, "round"),
     };
-    return { reason, detail: details[reason] ?? providersWord(reason, reply) };
+    return { reason, detail: details[reason] ?? describeProviderReason(reason, reply) };
   }
 
-  async #metCondition({ text, results }: PlayedMessage): Promise<string | undefined> {
-    const { stopWhen = [] } = this.#parts.options;
+  async #findMetCondition({ text, results }: MessageOutcome): Promise<string | undefined> {
+    const { stopWhen = [] } = this.#dependencies.options;
     if (stopWhen.length === 0) return undefined;
     const elapsedMs = this.#turn.session.ports.clock.now() - this.#startedAt;
     const state = { rounds: this.#rounds, elapsedMs, text, results, usage: this.#usage };
@@ -308,17 +308,17 @@ export class LoopRun {
   }
 
   /** Returns the note for the model if its context has reached a fuller level. */
-  #newAdvisory(): readonly string[] {
+  #advisoryNotes(): readonly string[] {
     const advisory = this.#advisory;
     if (advisory === undefined) return [];
-    const rises = CONTEXT_LEVELS.indexOf(advisory.level) > CONTEXT_LEVELS.indexOf(this.#toldLevel);
-    this.#toldLevel = advisory.level;
+    const rises = CONTEXT_LEVELS.indexOf(advisory.level) > CONTEXT_LEVELS.indexOf(this.#notedLevel);
+    this.#notedLevel = advisory.level;
     const note = rises ? advisoryNote(advisory) : undefined;
     return note === undefined ? [] : [note];
   }
 
-  #makeHost(): MessageHost {
-    const { options, signal, timers, limits, taint } = this.#parts;
+  #createHost(): MessageHost {
+    const { options, signal, timers, limits, taint } = this.#dependencies;
     const metadata = (): JsonObject | undefined => (this.#advisory === undefined ? undefined : { contextAdvisory: { ...this.#advisory } });
     const roundOptions = {
       ...options.calls,
@@ -331,8 +331,8 @@ export class LoopRun {
       model: options.model,
       turn: this.#turn,
       roundOptions: () => {
-        const allow = this.#parts.allowed(this.#round);
-        return { ...roundOptions, shown: this.#shown, ...(allow === undefined ? {} : { allow }) };
+        const allow = this.#dependencies.allowed(this.#round);
+        return { ...roundOptions, shown: this.#shownMessages, ...(allow === undefined ? {} : { allow }) };
       },
       early: options.earlyDispatch ?? true,
       signal,
@@ -340,27 +340,27 @@ export class LoopRun {
       onReply: (reply) => this.#onReply(reply),
       onVoid: () => this.#budget.spend("rounds", 1),
       tell: (event) => {
-        timers.sign();
+        timers.recordActivity();
         taint?.onEvent(event);
-        this.#parts.tell(event);
+        this.#dependencies.tell(event);
       },
     };
   }
 
   /** Forwards progress, which also resets the idle timer. */
   #watchProgress(): ProgressListener {
-    const { options, timers } = this.#parts;
+    const { options, timers } = this.#dependencies;
     return (update, call) => {
-      timers.sign();
+      timers.recordActivity();
       return options.calls?.onProgress?.(update, call);
     };
   }
 
   /** Counts the usage of a message, which is known before its last calls start. */
-  #onReply({ usage: told, model }: ModelReply): void {
-    const usage = readUsage(told);
-    const { cost } = this.#parts.options;
-    const { contextTokens } = this.#parts.limits;
+  #onReply({ usage: reportedUsage, model }: ModelReply): void {
+    const usage = readUsage(reportedUsage);
+    const { cost } = this.#dependencies.options;
+    const { contextTokens } = this.#dependencies.limits;
     const tokens = usage.inputTokens + usage.outputTokens;
     this.#usage = addUsage(this.#usage, usage);
     this.#budget.spend("tokens", tokens);
@@ -369,25 +369,25 @@ export class LoopRun {
   }
 }
 
-function waitingCalls(results: readonly ToolResult[]): string | undefined {
+function describeWaitingCalls(results: readonly ToolResult[]): string | undefined {
   const names = results.flatMap(({ name, error }) => (error?.code === "approval_required" ? [name] : []));
   return names.length === 0 ? undefined : `${names.length === 1 ? "1 call waits" : `${names.length} calls wait`}: ${names.join(", ")}.`;
 }
 
 /** Stop reasons set by the provider, for which `detail` has the provider's own wording. */
-const OF_PROVIDER: ReadonlySet<StopReason> = new Set(["length", "content-filter", "refusal"]);
+const PROVIDER_REASONS: ReadonlySet<StopReason> = new Set(["length", "content-filter", "refusal"]);
 
-function providersWord(reason: StopReason, { finishDetail }: Pick<ModelReply, "finishDetail">): string | undefined {
-  return finishDetail === undefined || !OF_PROVIDER.has(reason)
+function describeProviderReason(reason: StopReason, { finishDetail }: Pick<ModelReply, "finishDetail">): string | undefined {
+  return finishDetail === undefined || !PROVIDER_REASONS.has(reason)
     ? undefined
     : `The provider's finish reason is ${JSON.stringify(finishDetail)}.`;
 }
 
-function failed(error: ToolError): Stop {
+function modelErrorStop(error: ToolError): Stop {
   return { reason: "model-error", detail: error.message, error };
 }
 
-function notWhole({ finish, finishDetail }: Pick<ModelReply, "finish" | "finishDetail">): ToolError {
+function incompleteMessageError({ finish, finishDetail }: Pick<ModelReply, "finish" | "finishDetail">): ToolError {
   const why = finishDetail === undefined ? "" : ` (${finishDetail})`;
   return new ToolError(
     "model_failed",

@@ -16,24 +16,24 @@ export class LoopTimers {
   readonly #clock: Clock;
   readonly #abort: (reason: ToolError) => void;
   readonly #cancels: (() => void)[] = [];
-  #lastSign: number;
+  #lastActivityAt: number;
   #cancelIdle: (() => void) | undefined;
 
   /** @param abort ends the run; called at most once */
   constructor(clock: Clock, limits: CheckedLimits, abort: (reason: ToolError) => void) {
     this.#clock = clock;
     this.#abort = abort;
-    this.#lastSign = clock.now();
+    this.#lastActivityAt = clock.now();
     const { maxDurationMs, idleMs, budget } = limits;
     const crashMs = crashAfterMs(budget);
-    if (maxDurationMs > 0) this.#after(maxDurationMs, { reason: "timeout", detail: `The run took longer than ${maxDurationMs} ms.` });
-    if (crashMs !== undefined) this.#after(crashMs, { reason: "budget", detail: `The run took longer than ${crashMs} ms.` });
-    if (idleMs > 0) this.#watch(idleMs, idleMs);
+    if (maxDurationMs > 0) this.#stopAfter(maxDurationMs, { reason: "timeout", detail: `The run took longer than ${maxDurationMs} ms.` });
+    if (crashMs !== undefined) this.#stopAfter(crashMs, { reason: "budget", detail: `The run took longer than ${crashMs} ms.` });
+    if (idleMs > 0) this.#watchIdle(idleMs, idleMs);
   }
 
   /** Records activity, which resets the idle timer. */
-  sign(): void {
-    if (this.#cancelIdle !== undefined) this.#lastSign = this.#clock.now();
+  recordActivity(): void {
+    if (this.#cancelIdle !== undefined) this.#lastActivityAt = this.#clock.now();
   }
 
   clear(): void {
@@ -41,19 +41,19 @@ export class LoopTimers {
     this.#cancelIdle?.();
   }
 
-  #after(delayMs: number, stop: TimedStop): void {
-    this.#cancels.push(this.#clock.timer(() => this.#stop(stop), delayMs));
+  #stopAfter(delayMs: number, stop: TimedStop): void {
+    this.#cancels.push(this.#clock.timer(() => this.#stopRun(stop), delayMs));
   }
 
-  #watch(idleMs: number, delayMs: number): void {
+  #watchIdle(idleMs: number, delayMs: number): void {
     this.#cancelIdle = this.#clock.timer(() => {
-      const left = this.#lastSign + idleMs - this.#clock.now();
-      if (left > 0) this.#watch(idleMs, left);
-      else this.#stop({ reason: "timeout", detail: `Neither the model nor a tool was active for ${idleMs} ms.` });
+      const left = this.#lastActivityAt + idleMs - this.#clock.now();
+      if (left > 0) this.#watchIdle(idleMs, left);
+      else this.#stopRun({ reason: "timeout", detail: `Neither the model nor a tool was active for ${idleMs} ms.` });
     }, delayMs);
   }
 
-  #stop(stop: TimedStop): void {
+  #stopRun(stop: TimedStop): void {
     if (this.stopped !== undefined) return;
     this.stopped = stop;
     this.#abort(new ToolError("cancelled", stop.detail));

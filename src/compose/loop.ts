@@ -1,12 +1,12 @@
 /** Joins a model and a session: the model plans, the session runs its calls. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkArgument, checkSession, hasMethods } from "../core/check-argument.ts";
-import { checkKnownKeys, unknownKey } from "../core/known-keys.ts";
+import { checkKnownKeys, findUnknownKeyError } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Model } from "../core/model.ts";
 import type { SchemaSource } from "../registry/define-tool.ts";
 import type { InferInput } from "../schema/infer-schema.ts";
-import { providerOf, splitSpec } from "../model/provider-names.ts";
+import { checkProvider, splitSpec } from "../model/provider-names.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import { visibilityOf, type Visibility } from "../policy/visibility.ts";
 import type { RuntimeSession, SessionTurn } from "../runtime/runtime-session.ts";
@@ -17,16 +17,16 @@ import type { LoopEvent } from "./loop-event.ts";
 import { LoopConversation } from "./loop-conversation.ts";
 import { checkLoopOptions, type LoopOptions, type LoopRound } from "./loop-options.ts";
 import { NO_USAGE, type LoopResult } from "./loop-result.ts";
-import { LoopRun, type RunParts } from "./loop-run.ts";
+import { LoopRun, type RunDependencies } from "./loop-run.ts";
 import { DeferredTools } from "./prompt/deferred-tools.ts";
 import { StructuredOutput } from "./structured-output.ts";
 import { LoopTimers } from "./loop-timers.ts";
 import { pendingCalls, type ApprovalDecisions, type PendingCall } from "./pending-calls.ts";
 import { decideCalls } from "./decide-calls.ts";
 import type { StopReason } from "./stop-reason.ts";
-import { tracedRun } from "./traced-run.ts";
+import { withRunSpan } from "./traced-run.ts";
 import { Taint } from "./taint.ts";
-import { tellSafely } from "../policy/tell-safely.ts";
+import { notifySafely } from "../policy/tell-safely.ts";
 
 /** Options of one run of a loop. */
 export interface LoopRunOptions<Output extends SchemaSource = SchemaSource> {
@@ -89,7 +89,7 @@ export function createLoop(options: LoopOptions): Loop {
 }
 
 /** Checks the required options, which an untyped caller may have left out. */
-function checkParts(options: Partial<LoopOptions> | undefined): void {
+function checkModelAndSession(options: Partial<LoopOptions> | undefined): void {
   const { model, session }: Partial<LoopOptions> = options ?? {};
   const isModel = model === undefined || typeof model === "string" || hasMethods(model, "stream");
   const hint = "Create one with modelFrom() of haft/model; models of other libraries do not work here.";
@@ -99,7 +99,7 @@ function checkParts(options: Partial<LoopOptions> | undefined): void {
     throw new ToolError("invalid_argument", "A loop or an agent needs a model: { model, session }.", {
       hint: 'Give its name, "provider/model", or create one with haft/model.',
     });
-  if (typeof options.model === "string") providerOf(splitSpec(options.model));
+  if (typeof options.model === "string") checkProvider(splitSpec(options.model));
   if (typeof options.session?.turn !== "function")
     throw new ToolError("invalid_argument", "A loop or an agent needs a session: { model, session }.", {
       hint: "Create one with runtime.session().",
@@ -115,14 +115,14 @@ interface Run {
   readonly events: EventQueue<LoopEvent> | undefined;
 }
 
-type Playing = Omit<Run, "events"> & Pick<RunParts, "tell">;
+type ActiveRun = Omit<Run, "events"> & Pick<RunDependencies, "tell">;
 
 /** The session of a run, with the parts that track it. */
-interface SessionParts extends Pick<RunParts, "conversation" | "taint" | "deferred"> {
+interface SessionParts extends Pick<RunDependencies, "conversation" | "taint" | "deferred"> {
   readonly session: RuntimeSession;
 }
 
-function partsIn(session: RuntimeSession, { taint, history = {}, deferTools = false }: LoopOptions): SessionParts {
+function createSessionParts(session: RuntimeSession, { taint, history = {}, deferTools = false }: LoopOptions): SessionParts {
   return {
     session,
     deferred: deferTools === false ? undefined : new DeferredTools(deferTools === true ? {} : deferTools, session.registry),
@@ -131,7 +131,7 @@ function partsIn(session: RuntimeSession, { taint, history = {}, deferTools = fa
   };
 }
 
-interface Start {
+interface RunStarter {
   (run: LoopRun, turn: SessionTurn, signal: AbortSignal): Promise<LoopResult | undefined>;
   /** The message that the run begins with. */
   readonly input?: SessionMessage | undefined;
@@ -142,19 +142,19 @@ class SessionLoop implements Loop {
   readonly #options: LoopOptions;
   readonly #limits: CheckedLimits;
   readonly #parts: SessionParts;
-  readonly #allowed: (round: LoopRound) => Visibility | undefined;
+  readonly #visibilityFor: (round: LoopRound) => Visibility | undefined;
   readonly #steered: SessionMessage[] = [];
   #model: Model | undefined;
   #running = false;
 
   constructor(options: LoopOptions) {
-    checkParts(options);
+    checkModelAndSession(options);
     checkLoopOptions(options);
     this.#options = options;
     this.#limits = checkLoopLimits(options.limits);
     checkCostIsCounted(options, "A loop");
-    this.#parts = partsIn(options.session, options);
-    this.#allowed = allowedBy(options.allow);
+    this.#parts = createSessionParts(options.session, options);
+    this.#visibilityFor = compileAllow(options.allow);
     const { emergencyStop } = options;
     this.emergencyStop = emergencyStop === false ? undefined : (emergencyStop ?? new EmergencyStop());
   }
@@ -164,20 +164,20 @@ class SessionLoop implements Loop {
   }
 
   run<Output extends SchemaSource>(input?: string | SessionMessage, options: LoopRunOptions<Output> = {}): Promise<LoopAnswer<Output>> {
-    return this.#begin(options, saying(input));
+    return this.#startRun(options, startWithMessage(input));
   }
 
   stream<Output extends SchemaSource>(
     input?: string | SessionMessage,
     options: LoopRunOptions<Output> = {},
   ): AsyncGenerator<LoopEvent<InferInput<Output>>, LoopAnswer<Output>, undefined> {
-    const left = new AbortController();
-    const events = this.#stream(input, options, left);
-    const leave = events.return.bind(events);
+    const readerStopped = new AbortController();
+    const events = this.#stream(input, options, readerStopped);
+    const returnEvents = events.return.bind(events);
     // A generator that waits for its next event only ends once that event has come, so its wait is cancelled here.
     events.return = (value) => {
-      left.abort(new ToolError("cancelled", "the consumer of the loop's events has stopped reading"));
-      return leave(value);
+      readerStopped.abort(new ToolError("cancelled", "the consumer of the loop's events has stopped reading"));
+      return returnEvents(value);
     };
     return events;
   }
@@ -191,17 +191,17 @@ class SessionLoop implements Loop {
     const signal = options.signal === undefined ? left.signal : AbortSignal.any([options.signal, left.signal]);
     const queue = new EventQueue<LoopEvent<InferInput<Output>>>();
     let isOver = false;
-    const running = this.#begin({ ...options, signal }, saying(input), queue);
-    const over = (): void => {
+    const running = this.#startRun({ ...options, signal }, startWithMessage(input), queue);
+    const onSettled = (): void => {
       isOver = true;
       queue.wake();
     };
-    running.then(over, over); // a failure is reported to the consumer when it asks for the next event
+    running.then(onSettled, onSettled); // a failure is reported to the consumer when it asks for the next event
     try {
       for (;;) {
-        for (let event = queue.take(); event !== undefined; event = queue.take()) yield event;
+        for (let event = queue.shift(); event !== undefined; event = queue.shift()) yield event;
         if (isOver) return await running;
-        await queue.filled();
+        await queue.waitForEvent();
       }
     } finally {
       left.abort();
@@ -215,20 +215,20 @@ class SessionLoop implements Loop {
       return Promise.reject(
         new ToolError("invalid_argument", "resume() takes { decisions }: an answer for the digest of each waiting call."),
       );
-    const unknown = unknownKey(decided, { decisions: true }, "resume()");
+    const unknown = findUnknownKeyError(decided, { decisions: true }, "resume()");
     if (unknown !== undefined) return Promise.reject(unknown);
-    return this.#begin(runOptions, async (run, turn, runSignal) => {
-      if (Object.keys(decisions).length === 0 && this.pending().length === 0) return notRun("nothing-pending");
-      const allow = this.#allowed({ number: 0, session: turn.session });
+    return this.#startRun(runOptions, async (run, turn, runSignal) => {
+      if (Object.keys(decisions).length === 0 && this.pending().length === 0) return notRunResult("nothing-pending");
+      const allow = this.#visibilityFor({ number: 0, session: turn.session });
       const shown = this.#parts.conversation.messages();
       const options = { ...this.#options.calls, signal: runSignal, shown, ...(allow === undefined ? {} : { allow }) };
       const results = await decideCalls(turn, decisions, options);
-      return run.afterDecisions(results);
+      return run.recordDecidedResults(results);
     });
   }
 
   steer(message: string | SessionMessage): void {
-    this.#steered.push(messageOf(message));
+    this.#steered.push(toMessage(message));
   }
 
   pending(): readonly PendingCall[] {
@@ -236,9 +236,9 @@ class SessionLoop implements Loop {
   }
 
   /** @param events receives the events of this run, in addition to `onEvent` */
-  async #begin<Output extends SchemaSource>(
+  async #startRun<Output extends SchemaSource>(
     options: LoopRunOptions<Output>,
-    start: Start,
+    start: RunStarter,
     events?: EventQueue<LoopEvent>,
   ): Promise<LoopAnswer<Output>> {
     const { signal, output } = checkRunOptions(options);
@@ -247,22 +247,22 @@ class SessionLoop implements Loop {
     return result as LoopAnswer<Output>; // the output was read by the schema of `Output`
   }
 
-  async #run({ events, ...run }: Run, start: Start): Promise<LoopResult> {
+  async #run({ events, ...run }: Run, start: RunStarter): Promise<LoopResult> {
     const tell = (event: LoopEvent): void => {
-      this.#tell(event);
+      this.#callListener(event);
       events?.push(event);
     };
     const stopped = (result: LoopResult): LoopResult => {
       tell({ type: "stop", result });
       return result;
     };
-    const refused = this.#refusal();
+    const refused = this.#findRefusal();
     if (refused !== undefined) return stopped(refused);
     const { clock } = this.#options.session.ports;
     this.#running = true;
     clock.hold?.(); // keeps the process alive while the model waits for something that does not
     try {
-      return stopped(await tracedRun({ ...this.#options, input: start.input }, () => this.#playIn({ ...run, tell }, start)));
+      return stopped(await withRunSpan({ ...this.#options, input: start.input }, () => this.#runInSession({ ...run, tell }, start)));
     } finally {
       this.#running = false;
       clock.release?.();
@@ -270,27 +270,27 @@ class SessionLoop implements Loop {
   }
 
   /** Why the loop may not run: the emergency stop is checked first, then a run that is still active, then `enabled`. */
-  #refusal(): LoopResult | undefined {
-    if (this.emergencyStop?.stopped === true) return notRun("emergency-stop", this.emergencyStop.why);
-    if (this.#running) return notRun("already-running");
-    return this.#options.enabled?.() === false ? notRun("disabled") : undefined;
+  #findRefusal(): LoopResult | undefined {
+    if (this.emergencyStop?.stopped === true) return notRunResult("emergency-stop", this.emergencyStop.why);
+    if (this.#running) return notRunResult("already-running");
+    return this.#options.enabled?.() === false ? notRunResult("disabled") : undefined;
   }
 
   /** Plays the run in the session, or in a branch that is discarded at the end. */
-  async #playIn(run: Playing, start: Start): Promise<LoopResult> {
+  async #runInSession(run: ActiveRun, start: RunStarter): Promise<LoopResult> {
     const { session, recordHistory = true } = this.#options;
-    if (recordHistory) return await this.#play(run, start, this.#parts);
+    if (recordHistory) return await this.#runTurn(run, start, this.#parts);
     const branch = session.fork();
     try {
-      return await this.#play(run, start, partsIn(branch, this.#options));
+      return await this.#runTurn(run, start, createSessionParts(branch, this.#options));
     } finally {
       await branch.discard();
     }
   }
 
-  async #play({ signal, output, tell }: Playing, start: Start, { session, ...parts }: SessionParts): Promise<LoopResult> {
-    await parts.taint?.look();
-    const model = (this.#model ??= await modelNamed(this.#options.model));
+  async #runTurn({ signal, output, tell }: ActiveRun, start: RunStarter, { session, ...parts }: SessionParts): Promise<LoopResult> {
+    await parts.taint?.applyRule();
+    const model = (this.#model ??= await resolveModel(this.#options.model));
     const controller = new AbortController();
     const timers = new LoopTimers(session.ports.clock, this.#limits, (reason) => controller.abort(reason));
     const forget = signal === undefined ? undefined : onAbort(signal, () => controller.abort(signal.reason));
@@ -299,7 +299,7 @@ class SessionLoop implements Loop {
       output,
       limits: this.#limits,
       ...parts,
-      allowed: this.#allowed,
+      allowed: this.#visibilityFor,
       emergency: this.emergencyStop,
       steered: this.#steered,
       timers,
@@ -310,23 +310,23 @@ class SessionLoop implements Loop {
       return await session.turn(
         async (turn) => {
           const run = new LoopRun(runParts, turn);
-          return (await start(run, turn, controller.signal)) ?? (await run.play());
+          return (await start(run, turn, controller.signal)) ?? (await run.run());
         },
         { signal: controller.signal },
       );
     } catch (thrown: unknown) {
       if (!controller.signal.aborted || ToolError.fromUnknown(thrown).code !== "cancelled") throw thrown;
-      return notRun(timers.stopped?.reason ?? "cancelled", timers.stopped?.detail);
+      return notRunResult(timers.stopped?.reason ?? "cancelled", timers.stopped?.detail);
     } finally {
       forget?.();
       timers.clear();
     }
   }
 
-  #tell(event: LoopEvent): void {
+  #callListener(event: LoopEvent): void {
     const { onEvent, session } = this.#options;
     if (onEvent === undefined) return;
-    tellSafely(
+    notifySafely(
       () => onEvent(event),
       (thrown) => session.ports.log.warn(`A listener of a loop threw on ${event.type}: ${describeThrown(thrown)}`),
     );
@@ -339,14 +339,14 @@ function checkRunOptions<Options extends LoopRunOptions>(options: Options): Opti
 }
 
 /** Returns the model, loading the provider code of a named one only now, so that other loops do not pay for it. */
-async function modelNamed(model: Model | string): Promise<Model> {
+async function resolveModel(model: Model | string): Promise<Model> {
   if (typeof model !== "string") return model;
   const { modelFrom } = await import("../model/model-from.ts");
   return modelFrom(model);
 }
 
 /** Returns the rules for a round. Rules that do not change are compiled once. */
-function allowedBy(allow: LoopOptions["allow"]): (round: LoopRound) => Visibility | undefined {
+function compileAllow(allow: LoopOptions["allow"]): (round: LoopRound) => Visibility | undefined {
   if (typeof allow === "function") {
     return (round) => {
       const rules = allow(round);
@@ -358,8 +358,8 @@ function allowedBy(allow: LoopOptions["allow"]): (round: LoopRound) => Visibilit
 }
 
 /** A run that begins with a message, if one is given. */
-function saying(said: string | SessionMessage | undefined): Start {
-  const input = said === undefined ? undefined : messageOf(said);
+function startWithMessage(said: string | SessionMessage | undefined): RunStarter {
+  const input = said === undefined ? undefined : toMessage(said);
   const start = async (run: LoopRun): Promise<undefined> => {
     if (input !== undefined) run.add(input);
     return undefined;
@@ -367,11 +367,11 @@ function saying(said: string | SessionMessage | undefined): Start {
   return Object.assign(start, { input });
 }
 
-function messageOf(message: string | SessionMessage): SessionMessage {
+function toMessage(message: string | SessionMessage): SessionMessage {
   return typeof message === "string" ? { role: "user", content: message } : message;
 }
 
 /** The result of a run that never started. */
-function notRun(reason: StopReason, detail?: string): LoopResult {
+function notRunResult(reason: StopReason, detail?: string): LoopResult {
   return Object.freeze({ text: "", reason, ...(detail === undefined ? {} : { detail }), rounds: 0, results: [], usage: NO_USAGE });
 }

@@ -3,7 +3,7 @@ import type { ApprovalAnswer } from "../core/ask.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { approvalDigest } from "../policy/approval/approval-digest.ts";
-import { definitionOf } from "../registry/definition-of.ts";
+import { getDefinitionFingerprint } from "../registry/definition-of.ts";
 import type { Registry } from "../registry/registry.ts";
 
 /** A call that ended `approval_required`, as it is shown to a person. */
@@ -28,7 +28,7 @@ type Started = SessionEvent & { readonly type: "call-start" };
 type Ended = SessionEvent & { readonly type: "call-end" };
 
 /** The parts of a session that `pendingCalls` reads. */
-export interface PendingOf {
+export interface PendingCallsSource {
   readonly log: readonly SessionEvent[];
   readonly registry: Registry;
 }
@@ -38,7 +38,7 @@ export interface PendingOf {
  *
  * A round that only repeats waiting calls answers these, and the others keep waiting.
  */
-export function pendingCalls({ log: events, registry }: PendingOf): readonly PendingCall[] {
+export function pendingCalls({ log: events, registry }: PendingCallsSource): readonly PendingCall[] {
   const since = events.findLastIndex((event) => event.type === "message-add" && event.message.role === "user") + 1;
   const starts = new Map<string, Started>();
   const ends = new Map<string, Ended>();
@@ -51,15 +51,15 @@ export function pendingCalls({ log: events, registry }: PendingOf): readonly Pen
   }
   let pending: readonly PendingCall[] = [];
   for (const callIds of rounds) {
-    const left = answered(pending, callIds, starts);
-    const waiting = callIds.flatMap((callId) => waitingCall(ends.get(callId), registry));
+    const left = findStillPending(pending, callIds, starts);
+    const waiting = callIds.flatMap((callId) => toPendingCalls(ends.get(callId), registry));
     pending = [...(left ?? []), ...waiting];
   }
   return pending;
 }
 
 /** Returns the calls that still wait after a round that repeated waiting calls; undefined if the round made any other call. */
-function answered(
+function findStillPending(
   pending: readonly PendingCall[],
   callIds: readonly string[],
   starts: ReadonlyMap<string, Started>,
@@ -80,12 +80,12 @@ function identityOf(start: Started | undefined): string | undefined {
   return start === undefined || !isJsonObject(input) ? undefined : approvalDigest({ toolName: start.call.name, input, definition: "" });
 }
 
-function waitingCall(end: Ended | undefined, registry: Registry): readonly PendingCall[] {
+function toPendingCalls(end: Ended | undefined, registry: Registry): readonly PendingCall[] {
   const { callId, turnId = "", result, input: shown = {} } = end ?? {};
   const { error, name = "" } = result ?? {};
   const input = copyJson(shown).value;
   if (callId === undefined || error?.code !== "approval_required" || !isJsonObject(input)) return [];
-  const definition = definitionOf(registry, name);
+  const definition = getDefinitionFingerprint(registry, name);
   const digest = approvalDigest({ toolName: name, input, definition });
   return [{ callId, turnId, name, input, digest, definition, reason: error.message }];
 }

@@ -32,19 +32,19 @@ export interface MessageHost {
 }
 
 /** A call that was added to a round. */
-export interface PlayedCall {
+export interface AddedCall {
   readonly callId: string;
   readonly call: ModelCall;
   readonly refusal: ToolError | undefined;
 }
 
-export interface PlayedMessage {
+export interface MessageOutcome {
   /** Undefined if the model failed before its message was complete. */
   readonly reply: ModelReply | undefined;
   readonly error: ToolError | undefined;
   /** The text of the message, as far as it was received. */
   readonly text: string;
-  readonly calls: readonly PlayedCall[];
+  readonly calls: readonly AddedCall[];
   /** One result for each call, in call order. */
   readonly results: readonly ToolResult[];
 }
@@ -54,18 +54,18 @@ export interface PlayedMessage {
  *
  * @param hasFiles whether message content may hold a file or the address of one; if false, no message is searched for files
  */
-export async function playMessage(host: MessageHost, request: ModelRequest, hasFiles: boolean): Promise<PlayedMessage> {
+export async function runModelRequest(host: MessageHost, request: ModelRequest, hasFiles: boolean): Promise<MessageOutcome> {
   const { session, signal } = host.turn;
   const whole = artifactsOf(session) === undefined ? request : await attachFiles(request, session, [host.signal, signal]);
   const sent = hasFiles ? { ...whole, messages: sendableMessages(whole.messages) } : whole;
   return new Promise((resolve, reject) => {
-    const message = new Message(host);
-    new Listening(host, message, { resolve, reject }).begin(sent);
+    const message = new IncomingMessage(host);
+    new ModelEventReader(host, message, { resolve, reject }).start(sent);
   });
 }
 
 interface Settle {
-  readonly resolve: (played: PlayedMessage) => void;
+  readonly resolve: (played: MessageOutcome) => void;
   readonly reject: (reason: unknown) => void;
 }
 
@@ -73,35 +73,35 @@ interface Settle {
  * Passes the model's events to a message, one at a time, until the message is complete, the run is cancelled or the session is closed, even if the
  * model ignores that. Allocates no promise per event besides the model's own.
  */
-class Listening {
+class ModelEventReader {
   readonly #host: MessageHost;
-  readonly #message: Message;
+  readonly #message: IncomingMessage;
   readonly #settle: Settle;
-  readonly #forget: readonly (() => void)[];
+  readonly #removeListeners: readonly (() => void)[];
   /** Aborts when the rest of the message is no longer wanted. */
-  readonly #left = new AbortController();
+  readonly #stopReading = new AbortController();
   #events: AsyncIterator<ModelEvent> | undefined;
   #traced: TracedRequestWork | undefined;
-  #hasBegun = false;
+  #hasStarted = false;
   /** Whether the model has discarded what it said and has said nothing since. */
-  #isTakenBack = false;
+  #isDiscarded = false;
   /** Whether the model was asked for its next event, and nothing else has ended the wait. */
   #isWaiting = false;
 
-  constructor(host: MessageHost, message: Message, settle: Settle) {
+  constructor(host: MessageHost, message: IncomingMessage, settle: Settle) {
     this.#host = host;
     this.#message = message;
     this.#settle = settle;
     const cancelBy = (signal: AbortSignal): (() => void) =>
       onAbort(signal, () => {
-        this.#left.abort(signal.reason);
-        if (this.#isWaiting) this.#take(cancelled());
+        this.#stopReading.abort(signal.reason);
+        if (this.#isWaiting) this.#handleEvent(cancelledError());
       });
-    this.#forget = [cancelBy(host.signal), cancelBy(host.turn.signal)];
+    this.#removeListeners = [cancelBy(host.signal), cancelBy(host.turn.signal)];
   }
 
-  begin(request: ModelRequest): void {
-    const { signal } = this.#left;
+  start(request: ModelRequest): void {
+    const { signal } = this.#stopReading;
     const { model, turn } = this.#host;
     const { id: sessionId, ports, tracing } = turn.session;
     this.#traced = tracing?.beginRequest({ clock: ports.clock, sessionId, model, request });
@@ -109,19 +109,19 @@ class Listening {
     try {
       this.#events = this.#traced === undefined ? ask() : this.#traced.within(ask);
     } catch (thrown: unknown) {
-      return this.#take(ToolError.fromUnknown(thrown, "model_failed"));
+      return this.#handleEvent(ToolError.fromUnknown(thrown, "model_failed"));
     }
-    this.#listen();
+    this.#readNext();
   }
 
-  #listen(): void {
+  #readNext(): void {
     const { signal, turn } = this.#host;
-    if (signal.aborted || turn.signal.aborted) return this.#take(cancelled());
+    if (signal.aborted || turn.signal.aborted) return this.#handleEvent(cancelledError());
     this.#isWaiting = true;
     try {
       // a thenable that calls back synchronously must not grow the stack
-      Promise.resolve(this.#traced === undefined ? this.#events?.next() : this.#traced.within(this.#askNext)).then(
-        this.#onStep,
+      Promise.resolve(this.#traced === undefined ? this.#events?.next() : this.#traced.within(this.#nextEvent)).then(
+        this.#onNext,
         this.#onThrown,
       );
     } catch (thrown: unknown) {
@@ -130,52 +130,52 @@ class Listening {
   }
 
   // created once per message, which has many events
-  readonly #askNext = (): Promise<IteratorResult<ModelEvent, unknown>> | undefined => this.#events?.next();
-  readonly #onStep = (step: IteratorResult<ModelEvent, unknown> | null | undefined): void => {
+  readonly #nextEvent = (): Promise<IteratorResult<ModelEvent, unknown>> | undefined => this.#events?.next();
+  readonly #onNext = (step: IteratorResult<ModelEvent, unknown> | null | undefined): void => {
     if (!this.#isWaiting) return;
     if (step === null || step === undefined || step.done === true)
-      this.#take(new ToolError("model_failed", "The model stopped in the middle of its message."));
-    else this.#take(isModelEvent(step.value) ? step.value : notAnEvent(step.value));
+      this.#handleEvent(new ToolError("model_failed", "The model stopped in the middle of its message."));
+    else this.#handleEvent(isModelEvent(step.value) ? step.value : invalidEventError(step.value));
   };
   readonly #onThrown = (thrown: unknown): void => {
-    if (this.#isWaiting) this.#take(ToolError.fromUnknown(thrown, "model_failed"));
+    if (this.#isWaiting) this.#handleEvent(ToolError.fromUnknown(thrown, "model_failed"));
   };
 
-  #take(heard: ModelEvent | ToolError): void {
+  #handleEvent(heard: ModelEvent | ToolError): void {
     this.#isWaiting = false;
     try {
       if (heard instanceof ToolError) {
         this.#traced?.end({ error: heard });
-        return this.#end(this.#message.fail(heard));
+        return this.#settleWhenPlayed(this.#message.fail(heard));
       }
       if (this.#traced !== undefined) this.#trace(this.#traced, heard.type);
       if (heard.type === "reply-end") {
         this.#traced?.end({ reply: heard.reply });
-        return this.#end(this.#message.end(heard.reply));
+        return this.#settleWhenPlayed(this.#message.end(heard.reply));
       }
-      const takenBack = this.#message.take(heard);
-      if (takenBack === undefined) this.#listen();
-      else takenBack.then(() => this.#listen(), this.#onCrash);
+      const takenBack = this.#message.handleEvent(heard);
+      if (takenBack === undefined) this.#readNext();
+      else takenBack.then(() => this.#readNext(), this.#onCrash);
     } catch (thrown: unknown) {
       this.#onCrash(thrown);
     }
   }
 
   #trace(traced: TracedRequestWork, type: ModelEvent["type"]): void {
-    const isFirst = !this.#hasBegun;
-    const isAgain = this.#isTakenBack;
-    this.#hasBegun = true;
-    this.#isTakenBack = type === "reply-void";
+    const isFirst = !this.#hasStarted;
+    const isAgain = this.#isDiscarded;
+    this.#hasStarted = true;
+    this.#isDiscarded = type === "reply-void";
     if (isFirst) traced.begun?.();
     else if (isAgain) traced.begunAgain?.();
     else if (type !== "reply-void" && type !== "reply-end") traced.continued?.();
   }
 
-  #end(played: Promise<PlayedMessage>): void {
-    played.then(this.#onEnd, this.#onCrash);
+  #settleWhenPlayed(played: Promise<MessageOutcome>): void {
+    played.then(this.#onSettled, this.#onCrash);
   }
 
-  readonly #onEnd = (played: PlayedMessage): void => {
+  readonly #onSettled = (played: MessageOutcome): void => {
     this.#close();
     this.#settle.resolve(played);
   };
@@ -186,7 +186,7 @@ class Listening {
 
   /** Releases the model without waiting for it. */
   #close(): void {
-    for (const forget of this.#forget) forget();
+    for (const forget of this.#removeListeners) forget();
     try {
       this.#events?.return?.().then(undefined, () => {});
     } catch {
@@ -195,47 +195,47 @@ class Listening {
   }
 }
 
-function notAnEvent(value: unknown): ToolError {
+function invalidEventError(value: unknown): ToolError {
   const { type }: { readonly type?: unknown } = typeof value === "object" && value !== null ? value : {};
   const why = typeof type === "string" ? `: it has the type ${JSON.stringify(type)}, but not the fields of such an event` : "";
   return new ToolError("model_failed", `The model sent something that is not an event${why}.`);
 }
 
-function cancelled(): ToolError {
+function cancelledError(): ToolError {
   return new ToolError("cancelled", "The model was cancelled in the middle of its message.");
 }
 
 /** The message being received, and the round of its calls. */
-class Message {
+class IncomingMessage {
   readonly #host: MessageHost;
   #round: Round;
-  #calls: PlayedCall[] = [];
+  #calls: AddedCall[] = [];
   #text = "";
 
   constructor(host: MessageHost) {
     this.#host = host;
-    this.#round = this.#begin();
+    this.#round = this.#startRound();
   }
 
   /** Returns a promise only if the message so far was discarded. */
-  take(event: ModelEvent): Promise<void> | undefined {
+  handleEvent(event: ModelEvent): Promise<void> | undefined {
     // Reported before its calls begin, and as a copy, because a listener may change its event.
-    this.#host.tell(event.type === "call-seal" ? { ...event, call: detached(event.call) } : event);
-    const added = event.type === "call-seal" ? this.#takeSealed(event) : undefined;
-    if (added !== undefined) this.#tellAdded(added);
-    if (event.type === "text-delta") this.#write(event.text);
-    else if (event.type === "reply-void") return this.#takeBack(event.reason);
+    this.#host.tell(event.type === "call-seal" ? { ...event, call: withCopiedInput(event.call) } : event);
+    const added = event.type === "call-seal" ? this.#addSealed(event) : undefined;
+    if (added !== undefined) this.#reportAdded(added);
+    if (event.type === "text-delta") this.#addText(event.text);
+    else if (event.type === "reply-void") return this.#discard(event.reason);
     return undefined;
   }
 
-  async end(reply: ModelReply): Promise<PlayedMessage> {
+  async end(reply: ModelReply): Promise<MessageOutcome> {
     const isWhole = endedWell(reply.finish);
     const isAsSealed = this.#calls.every(({ call }, index) => isSameCall(call, reply.calls[index]));
-    const further = isWhole && isAsSealed ? reply.calls.slice(this.#calls.length).map(detached) : [];
+    const further = isWhole && isAsSealed ? reply.calls.slice(this.#calls.length).map(withCopiedInput) : [];
     this.#host.tell({ type: "reply-end", reply });
     this.#host.onReply(reply);
-    if (isWhole && !isAsSealed) return this.fail(notAsSealed());
-    for (const call of further) this.#tellAdded(this.#add(call));
+    if (isWhole && !isAsSealed) return this.fail(changedCallsError());
+    for (const call of further) this.#reportAdded(this.#addCall(call));
     const { finish, usage, model, native } = reply;
     const said = { content: contentOf(reply), ...(native === undefined ? {} : { native }), ...(model === undefined ? {} : { model }) };
     try {
@@ -246,26 +246,26 @@ class Message {
     }
   }
 
-  async fail(error: ToolError): Promise<PlayedMessage> {
+  async fail(error: ToolError): Promise<MessageOutcome> {
     const results = await this.#round.void(error.message, { content: this.#text });
     return { reply: undefined, error, text: this.#text, calls: this.#calls, results };
   }
 
-  #write(text: string): void {
+  #addText(text: string): void {
     this.#text += text;
     this.#round.write(text);
   }
 
-  #begin(): Round {
+  #startRound(): Round {
     return this.#host.turn.round(this.#host.roundOptions());
   }
 
   /** Adds a sealed call. Calls are sealed in order, so an index below the number of calls is a repetition. */
-  #takeSealed({ index, call }: ModelEvent & { readonly type: "call-seal" }): PlayedCall | undefined {
-    return this.#host.early && index >= this.#calls.length ? this.#add(call) : undefined;
+  #addSealed({ index, call }: ModelEvent & { readonly type: "call-seal" }): AddedCall | undefined {
+    return this.#host.early && index >= this.#calls.length ? this.#addCall(call) : undefined;
   }
 
-  #add(call: ModelCall): PlayedCall {
+  #addCall(call: ModelCall): AddedCall {
     const refusal = this.#host.refusalOf(call, this.#calls.length);
     const callId = this.#round.add(call, { refusal });
     const added = { callId, call, refusal };
@@ -273,14 +273,14 @@ class Message {
     return added;
   }
 
-  #tellAdded({ callId, call, refusal }: PlayedCall): void {
+  #reportAdded({ callId, call, refusal }: AddedCall): void {
     this.#host.tell({ type: "call-add", callId, call, ...(refusal === undefined ? {} : { refusal }) });
   }
 
-  async #takeBack(reason: string): Promise<void> {
+  async #discard(reason: string): Promise<void> {
     await this.#round.void(reason, { content: this.#text });
     this.#host.onVoid();
-    this.#round = this.#begin();
+    this.#round = this.#startRound();
     this.#calls = [];
     this.#text = "";
   }
@@ -288,11 +288,11 @@ class Message {
 
 function isSameCall(sealed: ModelCall, call: ModelCall | undefined): boolean {
   if (sealed === call) return true;
-  return call !== undefined && sealed.name === call.name && sealed.id === call.id && textOf(sealed) === textOf(call);
+  return call !== undefined && sealed.name === call.name && sealed.id === call.id && canonicalInput(sealed) === canonicalInput(call);
 }
 
 /** Copies the call's input, so that no listener shares it. An input that is not JSON is kept: such a call never runs. */
-function detached(call: ModelCall): ModelCall {
+function withCopiedInput(call: ModelCall): ModelCall {
   try {
     return call.input === undefined ? call : { ...call, input: copyJson(call.input).value };
   } catch {
@@ -300,7 +300,7 @@ function detached(call: ModelCall): ModelCall {
   }
 }
 
-function textOf({ input = {} }: ModelCall): string | undefined {
+function canonicalInput({ input = {} }: ModelCall): string | undefined {
   try {
     return canonicalJson(copyJson(input).value);
   } catch {
@@ -308,7 +308,7 @@ function textOf({ input = {} }: ModelCall): string | undefined {
   }
 }
 
-function notAsSealed(): ToolError {
+function changedCallsError(): ToolError {
   return new ToolError(
     "model_failed",
     "The calls in the model's message differ from those that it had completed, so none of them is used.",

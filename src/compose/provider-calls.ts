@@ -17,7 +17,7 @@ export function providerToolsIn({ providerCalls }: { readonly providerCalls?: un
 export function toolsOfProviderCall(name: string, tools: readonly NamedTool[]): readonly string[] {
   const called = plainName(name);
   const run = tools.filter(({ providerExecuted }) => providerExecuted === true);
-  const fitting = run.filter((tool) => namesOf(tool).some((known) => isLike(called, known)));
+  const fitting = run.filter((tool) => namesOf(tool).some((known) => isSimilarName(called, known)));
   const names = (fitting.length === 0 ? run : fitting).map((tool) => tool.name);
   return [...new Set([...names, qualifiedName(DEFAULT_NAMESPACE, called)])];
 }
@@ -33,7 +33,7 @@ function namesOf({ name, providers = {} }: NamedTool): readonly string[] {
 }
 
 /** Whether one name begins with the other, as `web_search_20250305` does with `web_search`. */
-function isLike(one: string, other: string): boolean {
+function isSimilarName(one: string, other: string): boolean {
   return one === other || one.startsWith(`${other}_`) || other.startsWith(`${one}_`);
 }
 

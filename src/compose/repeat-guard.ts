@@ -6,7 +6,7 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson } from "../core/base/json.ts";
 import type { ToolCall } from "../core/call.ts";
 import { resultText, type OfferedName, type ToolResult } from "../core/result.ts";
-import { atMost } from "../core/base/short-text.ts";
+import { truncateText } from "../core/base/short-text.ts";
 
 /** Numbers of equal outcomes of one call at which the guard acts. Refused calls count for `stopAt` as well. */
 export interface RepeatLimits {
@@ -62,7 +62,7 @@ export class RepeatGuard {
   readonly #tracks = new Map<string, Track>();
   #calls = 0;
   /** Whether some call has had the same result often enough to be refused. Until then no call needs a look-up. */
-  #refuses = false;
+  #mayRefuse = false;
 
   /** @param offeredName returns the name under which the model was offered a tool, for notes. @throws ToolError `invalid_argument` */
   constructor(options: RepeatGuardOptions = {}, offeredName: OfferedName = (name) => name) {
@@ -75,26 +75,26 @@ export class RepeatGuard {
 
   /** Returns why this call is refused; undefined if it is allowed. */
   refusal(call: ToolCall): ToolError | undefined {
-    if (!this.#refuses) return undefined;
+    if (!this.#mayRefuse) return undefined;
     const key = keyOf(call);
-    const track = key === undefined ? undefined : this.#current(key);
+    const track = key === undefined ? undefined : this.#findTrack(key);
     if (track === undefined || track.equal.length < this.#limits(track.result).refuseAt) return undefined;
     return new ToolError("limit_exceeded", `${call.name} was not run again: with this input it has had the same result ${times(track)}.`, {
-      details: [`It said: ${atMost(resultText(track.result), LONGEST_QUOTE)}`],
+      details: [`It said: ${truncateText(resultText(track.result), LONGEST_QUOTE)}`],
       hint: "Change the input, use another tool, or answer with what you have.",
     });
   }
 
   /** Records the result of a call. @param changes whether the tool declares writes, so that other calls may have other results now */
-  note(call: ToolCall, result: ToolResult, changes: boolean): RepeatVerdict {
+  recordResult(call: ToolCall, result: ToolResult, changes: boolean): RepeatVerdict {
     const key = keyOf(call);
     if (key === undefined) return NONE;
     const at = ++this.#calls;
-    let track = this.#current(key);
-    if (track === undefined || !sameOutcome(track.result, result)) {
+    let track = this.#findTrack(key);
+    if (track === undefined || !isSameOutcome(track.result, result)) {
       if (changes && result.status === "ok") this.#tracks.clear();
       track = { result, equal: [at], refused: [] };
-      this.#keep(key, track);
+      this.#storeTrack(key, track);
     } else {
       track.equal.push(at);
     }
@@ -102,9 +102,9 @@ export class RepeatGuard {
   }
 
   /** Records that this guard refused a call. */
-  noteRefusal(call: ToolCall): RepeatVerdict {
+  recordRefusal(call: ToolCall): RepeatVerdict {
     const key = keyOf(call);
-    const track = key === undefined ? undefined : this.#current(key);
+    const track = key === undefined ? undefined : this.#findTrack(key);
     if (track === undefined) return NONE;
     track.refused.push(++this.#calls);
     return this.#verdict(call, track, false);
@@ -113,7 +113,7 @@ export class RepeatGuard {
   #verdict(call: ToolCall, track: Track, ran: boolean): RepeatVerdict {
     const { nudgeAt, refuseAt, stopAt } = this.#limits(track.result);
     const seen = track.equal.length;
-    if (seen >= refuseAt) this.#refuses = true;
+    if (seen >= refuseAt) this.#mayRefuse = true;
     if (seen + track.refused.length >= stopAt)
       return {
         kind: "stop",
@@ -131,26 +131,26 @@ export class RepeatGuard {
   }
 
   /** Returns the track of a call, without calls that have left the window. */
-  #current(key: string): Track | undefined {
+  #findTrack(key: string): Track | undefined {
     const track = this.#tracks.get(key);
     if (track === undefined) return undefined;
     const oldest = this.#calls - this.#window;
-    track.equal = after(oldest, track.equal);
-    track.refused = after(oldest, track.refused);
+    track.equal = callsAfter(oldest, track.equal);
+    track.refused = callsAfter(oldest, track.refused);
     if (track.equal.length > 0) return track;
     this.#tracks.delete(key);
     return undefined;
   }
 
-  #keep(key: string, track: Track): void {
+  #storeTrack(key: string, track: Track): void {
     this.#tracks.delete(key);
     this.#tracks.set(key, track);
-    if (this.#tracks.size > 2 * this.#window) for (const known of this.#tracks.keys()) this.#current(known);
+    if (this.#tracks.size > 2 * this.#window) for (const known of this.#tracks.keys()) this.#findTrack(known);
   }
 }
 
 /** Returns the numbers of calls after `oldest`. */
-function after(oldest: number, calls: number[]): number[] {
+function callsAfter(oldest: number, calls: number[]): number[] {
   const [first = Infinity] = calls;
   return first > oldest ? calls : calls.filter((at) => at > oldest);
 }
@@ -171,7 +171,7 @@ function keyOf({ name, input = {} }: ToolCall): string | undefined {
   }
 }
 
-function sameOutcome(one: ToolResult, other: ToolResult): boolean {
+function isSameOutcome(one: ToolResult, other: ToolResult): boolean {
   if (one.status !== other.status) return false;
   if (one.error === undefined || other.error === undefined) return resultText(one) === resultText(other);
   return one.error.code === other.error.code && withoutNumbers(one.error.message) === withoutNumbers(other.error.message);

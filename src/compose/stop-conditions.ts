@@ -1,7 +1,7 @@
 /** Conditions that end a loop, and votes over several of them. */
 import { ToolError } from "../core/error.ts";
 import { COUNT, MILLISECONDS, checkNumber } from "../core/base/number-bounds.ts";
-import { checkArgument, checkText } from "../core/check-argument.ts";
+import { checkArgument, checkString } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { TokenUsage } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -44,7 +44,7 @@ export function stopAfterMs(milliseconds: number): StopCondition {
 
 /** Ends the run when the model's text contains one of the keywords, case-sensitively. */
 export function stopAtKeyword(...keywords: readonly string[]): StopCondition {
-  for (const keyword of keywords) checkText(keyword, "stopAtKeyword()", "each word");
+  for (const keyword of keywords) checkString(keyword, "stopAtKeyword()", "each word");
   if (keywords.length === 0 || keywords.some((keyword) => keyword === ""))
     throw new ToolError("invalid_argument", "stopAtKeyword takes words that are not empty.");
   return ({ text }) => {

@@ -2,12 +2,12 @@
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { ResponseFormat } from "../core/model.ts";
-import { faultOf, readReply } from "../engine/lm/read-reply.ts";
+import { findReplyProblem, readReply } from "../engine/lm/read-reply.ts";
 import type { SchemaSource } from "../registry/define-tool.ts";
 import { checkJsonSchema } from "../schema/check-json-schema.ts";
 import { compileSchema, type Validator } from "../schema/compile-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
-import { fitInput } from "../schema/repair/repair-input.ts";
+import { repairInput } from "../schema/repair/repair-input.ts";
 import { fromStandardSchema, type ParsingSchema } from "../schema/standard-schema.ts";
 import { isStandardSchema } from "../schema/library-schema.ts";
 
@@ -48,10 +48,10 @@ export class StructuredOutput {
 
   async read(text: string): Promise<OutputReading> {
     const objects = readReply(text);
-    if (objects.length === 0) return { problems: [faultOf(text) ?? "the answer is not a JSON object"] };
+    if (objects.length === 0) return { problems: [findReplyProblem(text) ?? "the answer is not a JSON object"] };
     let problems: readonly string[] = [];
     for (const object of objects) {
-      const fitted = fitInput(object, this.#validator, { dropUnknownKeys: true, allowGuesses: true });
+      const fitted = repairInput(object, this.#validator, { dropUnknownKeys: true, allowGuesses: true });
       if (fitted.ok) {
         const parsed = (await this.#parse?.(fitted.value)) ?? { value: fitted.value };
         if ("value" in parsed) return parsed;

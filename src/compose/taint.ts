@@ -3,10 +3,10 @@ import { checkKnownKeys } from "../core/known-keys.ts";
 import type { SessionRule } from "../core/approvals.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { ModelTool } from "../core/model.ts";
-import { nameMatcher, type NameMatcher } from "../policy/permission.ts";
+import { createNameMatcher, type NameMatcher } from "../policy/permission.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import { toolsReadIn } from "./delegate/called-tools.ts";
-import { readByDelegates } from "./delegate/read-by-delegates.ts";
+import { toolsReadByEvent } from "./delegate/called-tools.ts";
+import { toolsReadByDelegates } from "./delegate/read-by-delegates.ts";
 import type { LoopEvent } from "./loop-event.ts";
 import { modelTools } from "./prompt/model-tools.ts";
 import { providerToolsIn, toolsOfProviderCall } from "./provider-calls.ts";
@@ -34,81 +34,81 @@ export class Taint {
   /** The patterns of both options, as one text. */
   readonly #patterns: string;
   #offered: readonly ModelTool[] = [];
-  #source: string | undefined;
+  #sourceRead: string | undefined;
   /** Number of events examined; below 0 before the first look. */
-  #seen = -1;
+  #examinedCount = -1;
 
   /** @throws ToolError `invalid_argument` for a pattern that cannot be used */
   constructor(session: RuntimeSession, options: TaintOptions) {
     checkKnownKeys(options, { sources: true, sensitive: true }, "createLoop({ taint })");
     const { sources, sensitive } = options;
     this.#session = session;
-    this.#isSource = nameMatcher(sources, "taint.sources");
-    this.#isSensitive = nameMatcher(sensitive, "taint.sensitive");
+    this.#isSource = createNameMatcher(sources, "taint.sources");
+    this.#isSensitive = createNameMatcher(sensitive, "taint.sensitive");
     this.#patterns = JSON.stringify([sources, sensitive]);
   }
 
   /** Examines the events so far, which may come from another process, or those since the last run. The rule applies from then on. */
-  async look(): Promise<void> {
-    if (this.#seen < 0) {
+  async applyRule(): Promise<void> {
+    if (this.#examinedCount < 0) {
       const { length } = this.#session; // events that arrive meanwhile may be examined twice
-      for await (const event of this.#session.events()) this.#note(toolsReadIn(event, this.#session.registry));
-      this.#seen = length; // set last, so that the next run examines the whole log if reading fails
+      for await (const event of this.#session.events()) this.#checkSources(toolsReadByEvent(event, this.#session.registry));
+      this.#examinedCount = length; // set last, so that the next run examines the whole log if reading fails
     }
-    const rules = rulesOf(this.#session);
-    rules.set(this.#patterns, (qualifiedName) => this.#reason(qualifiedName));
-    this.#session.approvals.askMore(this.#session.id, (qualifiedName) => firstReason(rules, qualifiedName));
+    const rules = getRules(this.#session);
+    rules.set(this.#patterns, (qualifiedName) => this.#approvalReason(qualifiedName));
+    this.#session.approvals.askMore(this.#session.id, (qualifiedName) => findReason(rules, qualifiedName));
   }
 
   /** Sets the tools that the model is offered next. */
-  offer(tools: readonly ModelTool[]): void {
+  setOfferedTools(tools: readonly ModelTool[]): void {
     this.#offered = tools;
-    this.#lookAgain(); // examined now because a log in memory drops its oldest events
+    this.#examineNewEvents(); // examined now because a log in memory drops its oldest events
   }
 
   /** Call with every event of the loop: calls after content that the provider has read need approval even while the message is still arriving. */
   onEvent(event: LoopEvent): void {
-    if (event.type === "provider-call") this.#noteProvider([event.call.name]);
-    else if (event.type === "reply-end") this.#noteProvider(providerToolsIn(event.reply));
+    if (event.type === "provider-call") this.#checkProviderTools([event.call.name]);
+    else if (event.type === "reply-end") this.#checkProviderTools(providerToolsIn(event.reply));
   }
 
-  #reason(qualifiedName: string): string | undefined {
+  #approvalReason(qualifiedName: string): string | undefined {
     if (this.#isSensitive(qualifiedName) === undefined) return undefined;
-    this.#lookAgain();
-    if (this.#source === undefined) return undefined;
-    return `The session has read third-party content (${this.#source}), so ${qualifiedName} needs approval.`;
+    this.#examineNewEvents();
+    if (this.#sourceRead === undefined) return undefined;
+    return `The session has read third-party content (${this.#sourceRead}), so ${qualifiedName} needs approval.`;
   }
 
   /** Examines the events since the last look, including nested calls, and the delegates that still run. */
-  #lookAgain(): void {
-    if (this.#source !== undefined) return;
-    const events: readonly SessionEvent[] = this.#session.logSince(this.#seen) ?? this.#session.log;
-    for (const event of events) this.#note(toolsReadIn(event, this.#session.registry));
-    this.#seen = this.#session.length;
-    this.#note(readByDelegates(this.#session));
+  #examineNewEvents(): void {
+    if (this.#sourceRead !== undefined) return;
+    const events: readonly SessionEvent[] = this.#session.logSince(this.#examinedCount) ?? this.#session.log;
+    for (const event of events) this.#checkSources(toolsReadByEvent(event, this.#session.registry));
+    this.#examinedCount = this.#session.length;
+    this.#checkSources(toolsReadByDelegates(this.#session));
   }
 
-  #noteProvider(names: readonly string[]): void {
+  #checkProviderTools(names: readonly string[]): void {
     if (names.length === 0) return;
     const tools = [...modelTools(this.#session.registry), ...this.#offered];
-    this.#note(names.flatMap((name) => toolsOfProviderCall(name, tools)));
+    this.#checkSources(names.flatMap((name) => toolsOfProviderCall(name, tools)));
   }
 
-  #note(names: readonly string[]): void {
-    this.#source ??= names.find((name) => this.#isSource(name) !== undefined);
+  #checkSources(names: readonly string[]): void {
+    this.#sourceRead ??= names.find((name) => this.#isSource(name) !== undefined);
   }
 }
 
 /** The rules of all loops of a session, by their patterns: one loop does not end the rule of another. */
 const RULES = new WeakMap<RuntimeSession, Map<string, SessionRule>>();
 
-function rulesOf(session: RuntimeSession): Map<string, SessionRule> {
+function getRules(session: RuntimeSession): Map<string, SessionRule> {
   let rules = RULES.get(session);
   if (rules === undefined) RULES.set(session, (rules = new Map()));
   return rules;
 }
 
-function firstReason(rules: ReadonlyMap<string, SessionRule>, qualifiedName: string): string | undefined {
+function findReason(rules: ReadonlyMap<string, SessionRule>, qualifiedName: string): string | undefined {
   for (const rule of rules.values()) {
     const reason = rule(qualifiedName);
     if (reason !== undefined) return reason;

@@ -9,7 +9,7 @@ interface TracedOptions extends Pick<LoopOptions, "session" | "model" | "agentNa
 }
 
 /** Plays a run as a span of a trace, if the runtime is traced. */
-export async function tracedRun(
+export async function withRunSpan(
   { session, model, agentName = session.agentName, input }: TracedOptions,
   play: () => Promise<LoopResult>,
 ): Promise<LoopResult> {

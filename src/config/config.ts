@@ -1,5 +1,5 @@
 /** Runs a program from a configuration file, and lets the program add engines and sources for it: `haft/config`. @packageDocumentation */
-import { checkText } from "../core/check-argument.ts";
+import { checkString } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Store } from "../core/store.ts";
 import type { Toolset } from "../core/toolset.ts";
@@ -46,7 +46,7 @@ export type ConfiguredRuntimeOptions = LoadOptions & BuildOptions;
  * @throws ToolError `invalid_config` with every problem and its place
  */
 export async function configuredRuntime(path: string, options: ConfiguredRuntimeOptions = {}): Promise<RuntimeOptions> {
-  checkText(path, "configuredRuntime()", "the path of a file");
+  checkString(path, "configuredRuntime()", "the path of a file");
   checkKnownKeys(options, { ...LOAD_OPTIONS, ...BUILD_OPTIONS }, "configuredRuntime()");
   const { environment, extensions, allowVariables, foreignKeys, ...building } = options;
   const loaded = await loadConfig(path, omitUndefined({ environment, extensions, allowVariables, foreignKeys }));
@@ -59,14 +59,14 @@ export async function configuredRuntime(path: string, options: ConfiguredRuntime
   const built = loaded.config.simulation === undefined ? {} : await buildAnswers(loaded);
   return {
     ...policyOptions(loaded.config),
-    toolsets: withManual(toolsets, manual),
+    toolsets: withInfoToolset(toolsets, manual),
     sources,
     ...omitUndefined({ store, artifacts, pins, ...built }),
   };
 }
 
 /** Adds the toolset of `info` if there are overrides, unless the configuration has a toolset of that name. */
-function withManual(toolsets: readonly Toolset[], overrides: DocumentationOverrides): readonly Toolset[] {
+function withInfoToolset(toolsets: readonly Toolset[], overrides: DocumentationOverrides): readonly Toolset[] {
   const manual = infoToolset({ overrides });
   return overrides.size === 0 || toolsets.some(({ name }) => name === manual.name) ? toolsets : [...toolsets, manual];
 }

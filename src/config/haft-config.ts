@@ -10,7 +10,7 @@ import { COUNT, MILLISECONDS } from "../core/base/number-bounds.ts";
 import { readMcpTables } from "./descriptor/read-descriptor.ts";
 import { readCreatureTools } from "./tools/creature-tools.ts";
 import type { ClientTraits, Note } from "./tools/client-formats.ts";
-import { clientTableOf, readClientServers } from "./tools/mcp-servers.ts";
+import { findServersKey, readClientServers } from "./tools/mcp-servers.ts";
 import { readDocumentationPaths } from "./tables/documentation-config.ts";
 import {
   NOT_OF_RETRY,
@@ -145,8 +145,8 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   const documentation =
     root.section("documentation", (table) => readDocumentationPaths(table, options.folder)) ?? new Map<string, string>();
   const client = readClientServers(root, context, { ...options.client, folder: options.folder });
-  if (options.foreignKeys || (options.mayBeOfClient && isOfClient(root))) root.ignoreRest();
-  root.finish();
+  if (options.foreignKeys || (options.mayBeOfClient && isClientFile(root))) root.ignoreRest();
+  root.reportUnknownKeys();
   const registry = [...readMcpEntries(mcp, context), ...client.entries, ...block.registry, ...creature.registry];
   const config = {
     ...policies,
@@ -160,13 +160,13 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
     ...block,
     registry,
   };
-  checkTogether(config, problems);
-  checkRouting(routedOf(config), block.engines, (path, problem) => problems.add(path, problem));
+  checkDependentSettings(config, problems);
+  checkRouting(toRegistryEntries(config), block.engines, (path, problem) => problems.add(path, problem));
   return { config, secrets: variables.secrets, sent: variables.sent, notes: [...client.notes, ...creature.notes] };
 }
 
 /** Checks settings that depend on each other. */
-function checkTogether({ runtime, store, loop, model }: HaftConfig, problems: Problems): void {
+function checkDependentSettings({ runtime, store, loop, model }: HaftConfig, problems: Problems): void {
   if (runtime.artifacts === "store" && store === undefined)
     problems.add(["runtime", "artifacts"], 'keeps files in the store, and there is no [store]. Name a folder, such as "./artifacts".');
   if (loop.budget?.cost !== undefined && model !== undefined && model.prices === undefined)
@@ -180,12 +180,12 @@ const OWN_KEYS =
   );
 
 /** Whether the file belongs to another MCP client: it has servers and none of our keys. Its other keys are then ignored. */
-function isOfClient(root: TableReader): boolean {
-  return clientTableOf(root) !== undefined && !OWN_KEYS.some((key) => root.has(key));
+function isClientFile(root: TableReader): boolean {
+  return findServersKey(root) !== undefined && !OWN_KEYS.some((key) => root.has(key));
 }
 
 /** Returns every toolset and registry entry in the form that routing uses. */
-export function routedOf({ toolsets, registry }: Pick<HaftConfig, "toolsets" | "registry">): readonly RegistryEntry[] {
+export function toRegistryEntries({ toolsets, registry }: Pick<HaftConfig, "toolsets" | "registry">): readonly RegistryEntry[] {
   const own = Array.from(toolsets, ([name, toolset]) => {
     const namespace = toolset.type === "file" || toolset.type === "inline" ? toolset.namespace : name;
     return { path: ["toolsets", name], namespace, toolset, defaultEngine: toolset.type === "file" || toolset.type === "inline" };

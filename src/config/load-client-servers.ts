@@ -2,7 +2,7 @@
 import { extname, dirname, relative, resolve } from "node:path";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
-import { foreignDocument } from "../documents/foreign-document.ts";
+import { recognizeForeignDocument } from "../documents/foreign-document.ts";
 import { homeFolder } from "../documents/home-folder.ts";
 import { Problems } from "../documents/problems.ts";
 import { readDocument } from "../documents/read-document.ts";
@@ -15,7 +15,7 @@ import {
   hasServers,
   readNamedServers,
   readServersAt,
-  workspaceOf,
+  findWorkspace,
   type ClientServers,
   type ServerOptions,
   type ServersContext,
@@ -63,10 +63,10 @@ export async function loadClientServers(path: string, options: ClientFileOptions
   const root = new TableReader(isTable(value) ? value : {}, [], problems);
   const { entries, notes } = readAll(root, { path: resolve(path), problems, ...options });
   problems.throwIfAny();
-  const lines = notes.map((note) => problems.line(note.path, note.text));
-  if (entries.length === 0) throw lines.length === 0 ? noServers(path, value) : noneTaken(path, lines);
+  const lines = notes.map((note) => problems.formatLine(note.path, note.text));
+  if (entries.length === 0) throw lines.length === 0 ? noServers(path, value) : noUsableServerError(path, lines);
   const floating = floatingVersions(entries, dirname(resolve(path)));
-  return { entries, warnings: [...lines, ...floating.map((note) => problems.line(note.path, note.text))] };
+  return { entries, warnings: [...lines, ...floating.map((note) => problems.formatLine(note.path, note.text))] };
 }
 
 interface ReadOptions extends ClientFileOptions {
@@ -79,7 +79,7 @@ function readAll(root: TableReader, { path, problems, environment, project }: Re
   const context: ToolsetReadContext = { variables, problems, otherWords: false, extensionTypes: [], enrichmentTypes: [] };
   const { timeoutUnit, bareVariables } = clientOf(path);
   const folder = dirname(path);
-  const startsIn = isOfUser(folder) ? undefined : workspaceOf(folder);
+  const startsIn = isUserFile(folder) ? undefined : findWorkspace(folder);
   const common = { folder, workspace: startsIn ?? project, startsIn, bareVariables, timeoutUnit, imports: true };
   const read = (format: ClientFormat, more: Partial<ServerOptions> = {}): ClientServers =>
     readServersAt(root, format, { context, options: { ...common, ...omitUndefined({ timeoutUnit: format.timeoutUnit }), ...more } });
@@ -90,7 +90,7 @@ function readAll(root: TableReader, { path, problems, environment, project }: Re
   ];
   const notes = [...found.flatMap((each) => each.notes), ...chosenServers(root), ...switchedTools(root)];
   return {
-    entries: unique(
+    entries: removeDuplicates(
       found.flatMap(({ entries }) => entries),
       notes,
     ),
@@ -99,7 +99,7 @@ function readAll(root: TableReader, { path, problems, environment, project }: Re
 }
 
 /** Whether the file holds settings of the user, not of a project: their servers run in the folder of any project that is open. */
-function isOfUser(folder: string): boolean {
+function isUserFile(folder: string): boolean {
   const path = relative(homeFolder(), folder);
   return path === "" || /^(?:\.[^./\\]|AppData[/\\]|Library[/\\])/u.test(path);
 }
@@ -142,7 +142,7 @@ function readRegistry(root: TableReader, context: ServersContext): readonly Clie
 }
 
 /** Keeps the first of several servers with the same name. */
-function unique(entries: readonly RegistryEntry[], notes: Note[]): readonly RegistryEntry[] {
+function removeDuplicates(entries: readonly RegistryEntry[], notes: Note[]): readonly RegistryEntry[] {
   const names = new Set<string | undefined>();
   return entries.filter(({ namespace, path }) => {
     if (!names.has(namespace)) return names.add(namespace);
@@ -151,12 +151,12 @@ function unique(entries: readonly RegistryEntry[], notes: Note[]): readonly Regi
   });
 }
 
-function noneTaken(path: string, details: readonly string[]): ToolError {
+function noUsableServerError(path: string, details: readonly string[]): ToolError {
   return new ToolError("invalid_config", `${path} has no server that can be used.`, { details });
 }
 
 function noServers(path: string, value: unknown): ToolError {
-  const foreign = foreignDocument(value);
+  const foreign = recognizeForeignDocument(value);
   if (foreign === undefined)
     return new ToolError("invalid_config", `${path} has no servers.`, {
       operatorHint: `Servers are under ${CLIENT_FORMATS.map(({ at }) => at.join(".")).join(", ")}, or in a server.json of the MCP registry.`,

@@ -3,15 +3,15 @@ import { hash } from "node:crypto";
 import { statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
-import { checkText } from "../core/check-argument.ts";
+import { checkString } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { floatingVersions } from "./trust/floating-version.ts";
-import { readHaftConfig, routedOf, type HaftConfig, type ReadOptions } from "./haft-config.ts";
+import { readHaftConfig, toRegistryEntries, type HaftConfig, type ReadOptions } from "./haft-config.ts";
 import { clientOf, type Note } from "./tools/client-formats.ts";
 import { KeyPositions } from "../documents/key-positions.ts";
 import { Problems } from "../documents/problems.ts";
-import { readDocument, type ReadDocument } from "../documents/read-document.ts";
-import { redactor, type Redact } from "../core/base/redact.ts";
+import { readDocument, type LoadedDocument } from "../documents/read-document.ts";
+import { createRedactor, type Redact } from "../core/base/redact.ts";
 import { EMBEDDINGS_TYPE } from "./tables/enrichment-config.ts";
 import { ExtensionTable, type Extensions } from "./extensions.ts";
 import type { Environment, SentVariable } from "./variables.ts";
@@ -76,9 +76,9 @@ export const CONFIG_NAMES: readonly string[] = ["haft.toml", "haft.yaml", "haft.
  * @throws ToolError `duplicate` for an extension with the name of a built-in one
  */
 export async function loadConfig(path: string, options: LoadOptions = {}): Promise<LoadedConfig> {
-  checkText(path, "loadConfig()", "the path of a file");
+  checkString(path, "loadConfig()", "the path of a file");
   checkKnownKeys(options, LOAD_OPTIONS, "loadConfig()");
-  return load(path, options, false);
+  return loadWith(path, options, false);
 }
 
 /**
@@ -87,10 +87,10 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
  * @throws ToolError like `loadConfig`
  */
 export async function loadStoreConfig(path: string, options: LoadOptions): Promise<LoadedConfig> {
-  return load(path, options, true);
+  return loadWith(path, options, true);
 }
 
-async function load(path: string, options: LoadOptions, onlyStore: boolean): Promise<LoadedConfig> {
+async function loadWith(path: string, options: LoadOptions, onlyStore: boolean): Promise<LoadedConfig> {
   const table = new ExtensionTable();
   table.add(options.extensions ?? {}, "the program");
   const isForeignName = !CONFIG_NAMES.includes(basename(path));
@@ -103,14 +103,14 @@ async function load(path: string, options: LoadOptions, onlyStore: boolean): Pro
     jsonComments: isForeignName,
   });
   const mayBeOfClient = isForeignName && path.toLowerCase().endsWith(".json"); // a mistyped key of ours must not be ignored
-  return checked(path, document, { ...options, table, mayBeOfClient, onlyStore });
+  return checkConfig(path, document, { ...options, table, mayBeOfClient, onlyStore });
 }
 
 /** Returns the configuration of a folder without a configuration file: no toolsets, and all defaults. */
 export function emptyConfig(folder: string, environment: Environment): LoadedConfig {
   const document = { value: {}, positions: new KeyPositions(), digest: hash("sha256", "") };
   const options = { environment, table: new ExtensionTable(), mayBeOfClient: false, onlyStore: false };
-  return checked(join(folder, "haft.toml"), document, options);
+  return checkConfig(join(folder, "haft.toml"), document, options);
 }
 
 interface CheckOptions extends LoadOptions, Pick<ReadOptions, "mayBeOfClient" | "onlyStore"> {
@@ -118,9 +118,9 @@ interface CheckOptions extends LoadOptions, Pick<ReadOptions, "mayBeOfClient" | 
   readonly table: ExtensionTable;
 }
 
-function checked(
+function checkConfig(
   path: string,
-  { value, positions, digest }: ReadDocument,
+  { value, positions, digest }: LoadedDocument,
   { environment = process.env, extensions = {}, allowVariables = [], foreignKeys = false, table, mayBeOfClient, onlyStore }: CheckOptions,
 ): LoadedConfig {
   const folder = dirname(resolve(path));
@@ -137,17 +137,17 @@ function checked(
     enrichmentTypes: table.enrichmentNames,
   });
   problems.throwIfAny();
-  const noted = [...notes, ...leftOut(config, table), ...floatingVersions(routedOf(config), folder)];
+  const noted = [...notes, ...noteLeftOutEnrichments(config, table), ...floatingVersions(toRegistryEntries(config), folder)];
   return {
     path,
     digest,
     folder,
     config,
-    warnings: noted.map((note) => problems.line(note.path, note.text)),
+    warnings: noted.map((note) => problems.formatLine(note.path, note.text)),
     problems: () => new Problems(path, positions),
     environment,
     extensions,
-    redact: redactor(secrets),
+    redact: createRedactor(secrets),
     sent,
   };
 }
@@ -158,14 +158,14 @@ function checked(
  * @throws ToolError `invalid_config` if there are several
  */
 export function findConfig(folder: string): string | undefined {
-  checkText(folder, "findConfig()", "the path of a folder");
+  checkString(folder, "findConfig()", "the path of a folder");
   const found = CONFIG_NAMES.filter((name) => statSync(join(folder, name), { throwIfNoEntry: false }) !== undefined);
   if (found.length > 1) throw new ToolError("invalid_config", `${folder} has ${found.join(" and ")}: keep one, or name the one you mean.`);
   return found[0] === undefined ? undefined : join(folder, found[0]);
 }
 
 /** Returns notes on enrichments that need a function of the program. Extension modules are not imported here, so with them nothing is known. */
-function leftOut({ enrichments, extensions }: HaftConfig, table: ExtensionTable): readonly Note[] {
+function noteLeftOutEnrichments({ enrichments, extensions }: HaftConfig, table: ExtensionTable): readonly Note[] {
   if (extensions.length > 0 || table.enrichment(EMBEDDINGS_TYPE) !== undefined) return [];
   return enrichments.flatMap((enrichment) =>
     enrichment.type === "other" && enrichment.enrichmentType === EMBEDDINGS_TYPE

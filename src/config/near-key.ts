@@ -73,7 +73,7 @@ export function nearKey(key: string, known: readonly string[]): string | undefin
   const measure = new EditDistance(wanted, least - 1);
   for (const candidate of known.slice(0, MAX_KNOWN)) {
     if (candidate.length > MAX_LENGTH) continue;
-    const distance = measure.to(plain(candidate));
+    const distance = measure.distanceTo(plain(candidate));
     if (distance < least) {
       least = distance;
       nearest = candidate;

@@ -1,13 +1,13 @@
 /** Reads the keys of one table of a configuration file, and reports invalid ones. */
 import { describeThrown } from "../core/error.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../core/base/json.ts";
-import { typeInWords } from "../core/base/wording.ts";
-import { isWithin, numberWithin, type Bounds } from "../core/base/number-bounds.ts";
+import { describeValueType } from "../core/base/wording.ts";
+import { isWithinBounds, describeBounds, type Bounds } from "../core/base/number-bounds.ts";
 import type { KeyPath } from "../documents/key-positions.ts";
 import { nearHint, unknownKey } from "./near-key.ts";
 import type { Problems } from "../documents/problems.ts";
 
-const NOWHERE: ReadonlyMap<string, string> = new Map();
+const NO_MESSAGES: ReadonlyMap<string, string> = new Map();
 /** Maximum number of unknown keys of a table that are reported; more are not spelling mistakes. */
 const MAX_UNKNOWN = 100;
 
@@ -70,8 +70,8 @@ export class TableReader {
   number(key: string, bounds: Bounds): number | undefined {
     const value = this.#read(key);
     if (value === undefined) return undefined;
-    if (isWithin(value, bounds)) return value;
-    this.report(key, `must be ${numberWithin(bounds)}, not ${typeof value === "number" ? value : kindOf(value)}.`);
+    if (isWithinBounds(value, bounds)) return value;
+    this.report(key, `must be ${describeBounds(bounds)}, not ${typeof value === "number" ? value : kindOf(value)}.`);
     return undefined;
   }
 
@@ -111,7 +111,7 @@ export class TableReader {
     const table = this.table(key);
     if (table === undefined) return undefined;
     const value = read(table);
-    table.finish(elsewhere);
+    table.reportUnknownKeys(elsewhere);
     return value;
   }
 
@@ -127,11 +127,11 @@ export class TableReader {
   /** Reads a table of strings. */
   textTable(key: string): Readonly<Record<string, string>> | undefined {
     const table = this.table(key);
-    return table && Object.fromEntries(table.byName((name) => table.text(name)));
+    return table && Object.fromEntries(table.mapEntries((name) => table.text(name)));
   }
 
   /** Returns the results of `read` for the keys of a table whose keys are names, without those that are undefined. */
-  byName<Value>(read: (name: string) => Value | undefined): readonly (readonly [name: string, value: Value])[] {
+  mapEntries<Value>(read: (name: string) => Value | undefined): readonly (readonly [name: string, value: Value])[] {
     return this.names().flatMap((name) => {
       const value = read(name);
       return value === undefined ? [] : [[name, value] as const];
@@ -183,7 +183,7 @@ export class TableReader {
   }
 
   /** Reports the keys that were not read. @param elsewhere messages for keys that are known, but belong elsewhere */
-  finish(elsewhere: ReadonlyMap<string, string> = NOWHERE): void {
+  reportUnknownKeys(elsewhere: ReadonlyMap<string, string> = NO_MESSAGES): void {
     const unknown = Object.keys(this.#table).filter((key) => !this.#known.has(key));
     const known = [...this.#known];
     for (const key of unknown.slice(0, MAX_UNKNOWN)) this.report(key, elsewhere.get(key) ?? unknownKey(key, known));
@@ -221,5 +221,5 @@ export function isTable(value: unknown): value is object {
 /** Returns the kind of a value, for messages such as "must be a string, not …". The value itself may be a secret. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return "empty";
-  return value instanceof Date ? "a date" : typeInWords(value);
+  return value instanceof Date ? "a date" : describeValueType(value);
 }

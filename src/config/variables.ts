@@ -1,12 +1,12 @@
 /** Replaces variables in the values of a configuration. */
 import type { KeyPath } from "../documents/key-positions.ts";
 import type { Problems } from "../documents/problems.ts";
-import { beginning } from "../core/base/short-text.ts";
+import { firstChars } from "../core/base/short-text.ts";
 
 /** Environment variables by name, such as those of the process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-export type Resolved = { readonly text: string } | { readonly problem: string };
+export type ResolvedText = { readonly text: string } | { readonly problem: string };
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/u;
 const PREFIX = "env:";
@@ -18,15 +18,15 @@ const QUOTED_LENGTH = 60;
  * The value of a variable is inserted unchanged and not searched for more variables. A variable that is not set is a problem that names it. No
  * message contains the value of a variable.
  */
-export function resolveVariables(text: string, environment: Environment): Resolved {
-  if (text.startsWith(PREFIX)) return valueOf(text.slice(PREFIX.length), text, environment);
-  return fillIn(text, (name, written) => valueOf(name, written, environment));
+export function resolveVariables(text: string, environment: Environment): ResolvedText {
+  if (text.startsWith(PREFIX)) return lookUpVariable(text.slice(PREFIX.length), text, environment);
+  return replaceVariables(text, (name, written) => lookUpVariable(name, written, environment));
 }
 
 /** Like `resolveVariables`, for a path: only `${NAME}`, and only names that are allowed in paths. */
-function resolvePathVariables(text: string, environment: Environment, allowed: ReadonlySet<string>): Resolved {
-  return fillIn(text, (name, written) => {
-    if (!NAME.test(name) || allowed.has(name)) return valueOf(name, written, environment);
+function resolvePathVariables(text: string, environment: Environment, allowed: ReadonlySet<string>): ResolvedText {
+  return replaceVariables(text, (name, written) => {
+    if (!NAME.test(name) || allowed.has(name)) return lookUpVariable(name, written, environment);
     return { problem: `the variable ${name} is not allowed in a path; name it under allow in variables.` };
   });
 }
@@ -36,7 +36,7 @@ export function isVariableName(name: string): boolean {
   return NAME.test(name);
 }
 
-function fillIn(text: string, valueFor: (name: string, written: string) => Resolved): Resolved {
+function replaceVariables(text: string, valueFor: (name: string, written: string) => ResolvedText): ResolvedText {
   let resolved = "";
   let at = 0;
   for (let start = text.indexOf("${"); start >= 0; start = text.indexOf("${", at)) {
@@ -50,9 +50,9 @@ function fillIn(text: string, valueFor: (name: string, written: string) => Resol
   return { text: resolved + text.slice(at) };
 }
 
-function valueOf(name: string, written: string, environment: Environment): Resolved {
+function lookUpVariable(name: string, written: string, environment: Environment): ResolvedText {
   if (!NAME.test(name)) {
-    const shown = JSON.stringify(beginning(written, QUOTED_LENGTH));
+    const shown = JSON.stringify(firstChars(written, QUOTED_LENGTH));
     return { problem: `${shown} does not name an environment variable; write \${NAME}, or env:NAME as the whole value.` };
   }
   const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
@@ -60,16 +60,16 @@ function valueOf(name: string, written: string, environment: Environment): Resol
 }
 
 /** Returns the values of the variables that a text refers to, by name. They may be secrets. */
-export function variablesIn(text: string, environment: Environment): Readonly<Record<string, string>> {
+export function readVariables(text: string, environment: Environment): Readonly<Record<string, string>> {
   const values: [name: string, value: string][] = [];
-  for (const name of namesIn(text)) {
+  for (const name of variableNamesIn(text)) {
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
     if (value !== undefined) values.push([name, value]);
   }
   return Object.fromEntries(values);
 }
 
-function namesIn(text: string): readonly string[] {
+function variableNamesIn(text: string): readonly string[] {
   if (text.startsWith(PREFIX)) return [text.slice(PREFIX.length)];
   return Array.from(text.matchAll(/\$\{([A-Za-z_]\w*)\}/gu), ([, name = ""]) => name);
 }
@@ -108,24 +108,24 @@ export class Variables {
   }
 
   /** Resolves a value that may be a secret and stays on this machine. */
-  value(text: string, place: KeyPath): string {
-    Object.assign(this.secrets, variablesIn(text, this.environment));
+  resolve(text: string, place: KeyPath): string {
+    Object.assign(this.secrets, readVariables(text, this.environment));
     return this.#report(resolveVariables(text, this.environment), text, place);
   }
 
-  values(texts: Readonly<Record<string, string>>, place: KeyPath): Readonly<Record<string, string>> {
-    return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, this.value(text, [...place, name])]));
+  resolveAll(texts: Readonly<Record<string, string>>, place: KeyPath): Readonly<Record<string, string>> {
+    return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, this.resolve(text, [...place, name])]));
   }
 
   /** Like `value`, for a text that is sent to a server. */
-  sentValue(text: string, place: KeyPath): string {
-    for (const name of namesIn(text)) this.sent.push({ place, name });
-    return this.value(text, place);
+  resolveSent(text: string, place: KeyPath): string {
+    for (const name of variableNamesIn(text)) this.sent.push({ place, name });
+    return this.resolve(text, place);
   }
 
-  /** Like `values`, for texts that are sent to a server. */
-  sentValues(texts: Readonly<Record<string, string>>, place: KeyPath): Readonly<Record<string, string>> {
-    return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, this.sentValue(text, [...place, name])]));
+  /** Like `resolveAll`, for texts that are sent to a server. */
+  resolveAllSent(texts: Readonly<Record<string, string>>, place: KeyPath): Readonly<Record<string, string>> {
+    return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, this.resolveSent(text, [...place, name])]));
   }
 
   /** Resolves the path of a file. */
@@ -134,16 +134,16 @@ export class Variables {
   }
 
   /** Returns a resolver that keeps every text as written, since the variables of disabled entries are not needed. */
-  untouched(): Variables {
-    return new UntouchedVariables({ environment: this.environment, allowed: this.allowed, problems: this.#problems });
+  createUnresolved(): Variables {
+    return new UnresolvedVariables({ environment: this.environment, allowed: this.allowed, problems: this.#problems });
   }
 
   /** Returns a resolver that keeps the variables of every text, for a file to be written. Invalid references are reported. */
-  kept(problems: Problems): Variables {
-    return new KeptVariables({ environment: this.environment, allowed: this.allowed, problems });
+  createPreserving(problems: Problems): Variables {
+    return new PreservedVariables({ environment: this.environment, allowed: this.allowed, problems });
   }
 
-  #report(resolved: Resolved, written: string, place: KeyPath): string {
+  #report(resolved: ResolvedText, written: string, place: KeyPath): string {
     if ("text" in resolved) return resolved.text;
     if (this.#mayBeUnset) return written;
     this.#problems.add(place, resolved.problem);
@@ -151,7 +151,7 @@ export class Variables {
   }
 }
 
-class KeptVariables extends Variables {
+class PreservedVariables extends Variables {
   readonly #options: VariablesOptions;
 
   constructor(options: VariablesOptions) {
@@ -159,22 +159,22 @@ class KeptVariables extends Variables {
     this.#options = options;
   }
 
-  override value(text: string, place: KeyPath): string {
-    const environment = Object.fromEntries(namesIn(text).map((name) => [name, `\${${name}}`]));
-    return new Variables({ ...this.#options, environment }).value(text, place);
+  override resolve(text: string, place: KeyPath): string {
+    const environment = Object.fromEntries(variableNamesIn(text).map((name) => [name, `\${${name}}`]));
+    return new Variables({ ...this.#options, environment }).resolve(text, place);
   }
 
-  override untouched(): Variables {
-    return new UntouchedVariables(this.#options);
+  override createUnresolved(): Variables {
+    return new UnresolvedVariables(this.#options);
   }
 }
 
-class UntouchedVariables extends Variables {
-  override value(text: string): string {
+class UnresolvedVariables extends Variables {
+  override resolve(text: string): string {
     return text;
   }
 
-  override sentValue(text: string): string {
+  override resolveSent(text: string): string {
     return text;
   }
 

@@ -79,7 +79,7 @@ export interface RequestHold {
 }
 
 /** How long a keyed request is kept, in milliseconds. */
-export const KEYED_REQUEST_KEPT_MS = 86_400_000;
+export const KEYED_REQUEST_RETENTION_MS = 86_400_000;
 
 /** Maximum number of refused requests kept. */
 export const MAX_REFUSALS = 10_000;

@@ -15,15 +15,15 @@ export type AnswerSource = (typeof ANSWER_SOURCES)[number];
 export type AnswerSources = AnswerSource | readonly AnswerSource[];
 
 /** Returns the sources as an array. @param whose their owner, for the message. @throws ToolError `invalid_argument` */
-export function sourceList(sources: unknown, whose: string): readonly AnswerSource[] {
+export function readAnswerSources(sources: unknown, whose: string): readonly AnswerSource[] {
   const list: readonly unknown[] = Array.isArray(sources) ? sources : [sources];
   const wrong = list.filter((source) => !isSource(source));
   if (wrong.length > 0 || list.length === 0)
-    throw new ToolError("invalid_argument", `${whose} names ${wrong[0] === undefined ? "no source" : `the source ${show(wrong[0])}`}.`, {
+    throw new ToolError("invalid_argument", `${whose} names ${wrong[0] === undefined ? "no source" : `the source ${formatSource(wrong[0])}`}.`, {
       hint: `Known sources: ${ANSWER_SOURCES.join(", ")}.`,
     });
   const sourcesOnly = list.filter(isSource);
-  const real = sourcesOnly.find(isReal);
+  const real = sourcesOnly.find(isRealSource);
   if (real !== undefined && sourcesOnly.length > 1)
     throw new ToolError("invalid_argument", `${whose} names ${real} together with others, but ${real} always has an answer.`, {
       hint: `Give ${real} alone, or leave it out: nothing else ever falls back to it.`,
@@ -32,7 +32,7 @@ export function sourceList(sources: unknown, whose: string): readonly AnswerSour
 }
 
 /** Whether a call answered by this source really happens. */
-export function isReal(source: AnswerSource): source is "live" | "record" {
+export function isRealSource(source: AnswerSource): source is "live" | "record" {
   return source === "live" || source === "record";
 }
 
@@ -40,6 +40,6 @@ function isSource(value: unknown): value is AnswerSource {
   return ANSWER_SOURCES.some((source) => source === value);
 }
 
-function show(value: unknown): string {
+function formatSource(value: unknown): string {
   return typeof value === "string" ? JSON.stringify(value.slice(0, 50)) : `of type ${typeof value}`;
 }

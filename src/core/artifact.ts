@@ -1,5 +1,5 @@
 /** Files in answers of tools and models, stored by content outside the log, which only has a short address for each. */
-import { checkArgument, checkText } from "./check-argument.ts";
+import { checkArgument, checkString } from "./check-argument.ts";
 import { hash } from "node:crypto";
 
 /** The bytes of a file, as base64, and their media type. */
@@ -32,24 +32,24 @@ const ADDRESS = /^artifact:([0-9a-f]{64})$/u;
 const MEDIA_TYPE = /^[\x20-\x7e]{1,255}$/u;
 
 /** Returns the media type if every store can keep it and every header can hold it, else `application/octet-stream`. */
-export function keptMediaType(mediaType: string): string {
+export function toStorableMediaType(mediaType: string): string {
   return MEDIA_TYPE.test(mediaType) ? mediaType : "application/octet-stream";
 }
 
 /** Creates the artifact for some bytes. */
 export function artifactOf(mediaType: string, bytes: Uint8Array): Artifact {
-  checkText(mediaType, "artifactOf(mediaType, bytes)", "a media type");
+  checkString(mediaType, "artifactOf(mediaType, bytes)", "a media type");
   checkArgument(ArrayBuffer.isView(bytes), "artifactOf(mediaType, bytes)", "bytes", bytes, 'Of a text: Buffer.from(text, "utf8").');
   return {
     id: hash("sha256", bytes),
-    mediaType: keptMediaType(mediaType),
+    mediaType: toStorableMediaType(mediaType),
     data: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64"),
   };
 }
 
 /** Returns the address that replaces the bytes: `artifact:` and the id. */
 export function artifactUri(id: string): string {
-  checkText(id, "artifactUri()", "the id of an artifact");
+  checkString(id, "artifactUri()", "the id of an artifact");
   return `${SCHEME}${id}`;
 }
 

@@ -27,20 +27,20 @@ function settingsOf(value: (name: Name) => number): Required<CallSettings> {
 }
 
 /** Returns the settings that are set, without other fields of the object. */
-export function ownSettings(from: CallSettings): CallSettings {
+export function pickCallSettings(from: CallSettings): CallSettings {
   return Object.fromEntries(CALL_SETTING_NAMES.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]));
 }
 
 /** Fills settings that `own` leaves out from `inherited`; returns `inherited` itself if `own` sets nothing. */
 export function inheritSettings(own: CallSettings, inherited: Required<CallSettings>): Required<CallSettings> {
-  return setsAny(own) ? settingsOf((name) => own[name] ?? inherited[name]) : inherited;
+  return hasAnySetting(own) ? settingsOf((name) => own[name] ?? inherited[name]) : inherited;
 }
 
-export function sameSettings(one: Required<CallSettings>, other: Required<CallSettings>): boolean {
+export function hasSameSettings(one: Required<CallSettings>, other: Required<CallSettings>): boolean {
   return CALL_SETTING_NAMES.every((name) => one[name] === other[name]);
 }
 
-export function setsAny(settings: CallSettings): boolean {
+export function hasAnySetting(settings: CallSettings): boolean {
   return CALL_SETTING_NAMES.some((name) => settings[name] !== undefined);
 }
 
@@ -50,7 +50,7 @@ export function setsAny(settings: CallSettings): boolean {
  * @param owner the owner of the settings, for the message: `tool "mail::send"`
  * @throws ToolError `invalid_argument` naming the setting, its value and what would work
  */
-export function checkSettings(settings: CallSettings & { readonly maxConcurrent?: number }, owner: string): void {
+export function checkCallSettings(settings: CallSettings & { readonly maxConcurrent?: number }, owner: string): void {
   for (const name of CALL_SETTING_NAMES) checkNumber(settings[name], `${name} of ${owner}`, CALL_SETTINGS[name]);
   checkNumber(settings.maxConcurrent, `maxConcurrent of ${owner}`, COUNT);
 }

@@ -1,6 +1,6 @@
 /** A request to run a tool, and functions for tool names. */
 import { ToolError } from "./error.ts";
-import { checkText } from "./check-argument.ts";
+import { checkString } from "./check-argument.ts";
 
 /**
  * One request to run a tool, as the model made it.
@@ -37,7 +37,7 @@ export interface NameParts {
 
 /** Splits at the first `::` only, so that the tool `a::b` of namespace `x` is `x::a::b`. */
 export function splitName(name: string): NameParts {
-  checkText(name, "splitName()", "the name of a tool");
+  checkString(name, "splitName()", "the name of a tool");
   const at = name.indexOf(NAMESPACE_SEPARATOR);
   if (at < 0) return { namespace: undefined, name };
   return { namespace: name.slice(0, at), name: name.slice(at + NAMESPACE_SEPARATOR.length) };

@@ -1,6 +1,6 @@
 /** Says in a result why a signal ended a call. */
-import { atMost } from "./base/short-text.ts";
-import { visibleText } from "./base/visible-text.ts";
+import { truncateText } from "./base/short-text.ts";
+import { escapeInvisible } from "./base/visible-text.ts";
 import { isToolError } from "./error.ts";
 
 /** Long enough for nested calls, each of which says why the next was cancelled. */
@@ -12,13 +12,13 @@ const MAX_CHARS = 500;
  *
  * @param by the party that aborts this signal. @default "the caller aborted"
  */
-export function cancelReason(signal: AbortSignal, by = "the caller aborted"): string {
+export function formatCancelReason(signal: AbortSignal, by = "the caller aborted"): string {
   try {
     const reason: unknown = signal.reason;
-    if (isToolError(reason)) return oneLine(reason.message).replace(/\.$/u, "");
+    if (isToolError(reason)) return toOneLine(reason.message).replace(/\.$/u, "");
     if (nameOf(reason) === "TimeoutError") return "the time limit of its caller was reached";
-    const said = oneLine(wordsOf(reason));
-    return said === "" ? by : `${by}: ${said}`;
+    const text = toOneLine(messageOf(reason));
+    return text === "" ? by : `${by}: ${text}`;
   } catch {
     return by; // its getters throw
   }
@@ -29,7 +29,7 @@ function nameOf(reason: unknown): unknown {
 }
 
 /** Returns the message of a reason; empty if the signal was aborted without a reason. */
-function wordsOf(reason: unknown): string {
+function messageOf(reason: unknown): string {
   if (typeof reason === "string") return reason;
   if (!(reason instanceof Error)) return "";
   const { message }: { readonly message: unknown } = reason;
@@ -37,10 +37,10 @@ function wordsOf(reason: unknown): string {
   return typeof message === "string" && !isDefault ? message : "";
 }
 
-function oneLine(text: string): string {
+function toOneLine(text: string): string {
   const words = text
     .slice(0, 2 * MAX_CHARS)
     .replaceAll(/\s+/gu, " ")
     .trim();
-  return atMost(visibleText(words), MAX_CHARS).toWellFormed();
+  return truncateText(escapeInvisible(words), MAX_CHARS).toWellFormed();
 }

@@ -1,6 +1,6 @@
 /** Refuses arguments of the wrong type at once, before they fail somewhere else: programs without a type checker call this package too. */
 import { ToolError } from "./error.ts";
-import { kindInWords } from "./base/wording.ts";
+import { describeValueKind } from "./base/wording.ts";
 
 const NOT_AWAITED = "A promise was given: put await before it.";
 
@@ -9,8 +9,8 @@ const NOT_AWAITED = "A promise was given: put await before it.";
  *
  * @param sentence the beginning of the message, which says what is accepted: `buildPrompt() takes a registry`
  */
-export function wrongKind(sentence: string, given: unknown, hint?: string): ToolError {
-  const kind = kindInWords(given);
+export function wrongTypeError(sentence: string, given: unknown, hint?: string): ToolError {
+  const kind = describeValueKind(given);
   const shown = kind === "a promise" ? NOT_AWAITED : hint;
   return new ToolError("invalid_argument", `${sentence}, not ${kind}.`, shown === undefined ? {} : { hint: shown });
 }
@@ -22,11 +22,11 @@ export function wrongKind(sentence: string, given: unknown, hint?: string): Tool
  * @throws ToolError `invalid_argument`
  */
 export function checkArgument(fits: boolean, owner: string, words: string, given: unknown, hint?: string): void {
-  if (!fits) throw wrongKind(`${owner} takes ${words}`, given, hint);
+  if (!fits) throw wrongTypeError(`${owner} takes ${words}`, given, hint);
 }
 
 /** Refuses a value that is not a string. @param name for example `a path` @throws ToolError `invalid_argument` */
-export function checkText(given: unknown, owner: string, name: string): void {
+export function checkString(given: unknown, owner: string, name: string): void {
   checkArgument(typeof given === "string", owner, `${name} as a string`, given);
 }
 

@@ -6,7 +6,7 @@ import type { ToolResult } from "./result.ts";
  * An output that had been truncated: it need not match the schema, and is not truncated again unless larger than the limit here. A `partial` one is
  * checked, as it was then.
  */
-export class CutOutput extends ToolOutput {
+export class TruncatedOutput extends ToolOutput {
   /** Without the handle, which is valid only in the recorded session. */
   readonly truncation: Truncation;
   readonly isChecked: boolean;

@@ -22,28 +22,28 @@ export function readDataUri(uri: string): DataUri | undefined {
   const scheme = SCHEME.exec(head)?.[0];
   if (scheme === undefined) return undefined;
   const comma = head.indexOf(",");
-  const said = comma < 0 ? "" : head.slice(scheme.length, comma);
-  const mediaType = (said.split(";", 1)[0] ?? "").trim().toLowerCase().slice(0, MAX_TYPE_LENGTH);
+  const parameters = comma < 0 ? "" : head.slice(scheme.length, comma);
+  const mediaType = (parameters.split(";", 1)[0] ?? "").trim().toLowerCase().slice(0, MAX_TYPE_LENGTH);
   const data = comma < 0 ? "" : uri.slice(comma + 1);
-  const base64 = BASE64.test(said) ? data : undefined;
-  const bytes = comma < 0 ? uri.length - scheme.length : base64 === undefined ? data.length : base64Bytes(data);
+  const base64 = BASE64.test(parameters) ? data : undefined;
+  const bytes = comma < 0 ? uri.length - scheme.length : base64 === undefined ? data.length : countBase64Bytes(data);
   return { mediaType: mediaType === "" ? "text/plain" : mediaType, base64, bytes };
 }
 
 /** Returns the data of a file that contains its own bytes and no text, to be sent to a provider as a file. */
-export function fileData(part: ContentPart): (DataUri & { readonly base64: string }) | undefined {
+export function readFileData(part: ContentPart): (DataUri & { readonly base64: string }) | undefined {
   if (part.type !== "file" || part.text !== undefined) return undefined;
   const data = readDataUri(part.uri);
   return data?.base64 === undefined ? undefined : { ...data, base64: data.base64 };
 }
 
 /** Returns the base64 of a PDF file; undefined for any other part. */
-export function pdfData(part: ContentPart): string | undefined {
-  const data = fileData(part);
+export function readPdfData(part: ContentPart): string | undefined {
+  const data = readFileData(part);
   return data?.mediaType === "application/pdf" ? data.base64 : undefined;
 }
 
-function base64Bytes(base64: string): number {
+function countBase64Bytes(base64: string): number {
   const padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
   return Math.max(0, Math.floor((base64.length * 3) / 4) - padding);
 }

@@ -1,5 +1,5 @@
 /** The reads and writes of a call, and whether it may be repeated or undone: one declaration that controls locks, retries, caching and simulation. */
-import { checkText } from "./check-argument.ts";
+import { checkString } from "./check-argument.ts";
 import type { JsonObject } from "./base/json.ts";
 import type { ResourceKeys } from "./resource-keys.ts";
 
@@ -97,7 +97,7 @@ export const pure: Effects<unknown> = Object.freeze({ reads: [], writes: [], ide
 
 /** Effects of a tool that only reads, from the given keys. Without keys it reads everything of its toolset. */
 export function readOnly(...reads: readonly string[]): Effects<unknown> {
-  for (const read of reads) checkText(read, "readOnly()", "each resource");
+  for (const read of reads) checkString(read, "readOnly()", "each resource");
   return { ...(reads.length === 0 ? {} : { reads }), writes: [], idempotent: true };
 }
 
@@ -110,7 +110,7 @@ export function isSessionKey(key: string): boolean {
 }
 
 /** Whether `inner` is `outer` or lies inside it. */
-export function isInside(inner: string, outer: string): boolean {
+export function isSameOrInside(inner: string, outer: string): boolean {
   return (
     inner === outer || (inner.length > outer.length && inner.startsWith(outer) && (outer.endsWith("/") || inner[outer.length] === "/"))
   );

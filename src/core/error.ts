@@ -1,15 +1,15 @@
 /** The error that all of Haft throws and reports. */
 import { shareClass } from "./base/shared-class.ts";
 import { ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./error-codes.ts";
-import { typeInWords, withArticle } from "./base/wording.ts";
+import { describeValueType, withArticle } from "./base/wording.ts";
 import { omitUndefined } from "./base/omit-undefined.ts";
-import { tooOld } from "./node-version.ts";
-import { atMost } from "./base/short-text.ts";
+import { findNodeVersionProblem } from "./node-version.ts";
+import { truncateText } from "./base/short-text.ts";
 
 // Every entry point imports this file, so an import on too old a Node fails at once, not in the first call. The check has no file of its own,
 // imported for its side effect, because bundlers drop those.
-const problem = typeof process === "undefined" ? undefined : tooOld(process.versions);
-if (problem !== undefined) throw new Error(problem);
+const nodeVersionProblem = typeof process === "undefined" ? undefined : findNodeVersionProblem(process.versions);
+if (nodeVersionProblem !== undefined) throw new Error(nodeVersionProblem);
 
 /** An error as data, as it is in results, events and on the wire. */
 export interface ErrorInfo {
@@ -72,15 +72,15 @@ export class ToolError extends Error {
 
   constructor(code: ErrorCode, message: string, options: ToolErrorOptions = {}) {
     if (!Object.hasOwn(ERROR_CODES, code) || typeof message !== "string") throw unusableError(code, message);
-    super(cut(message), options.cause === undefined ? undefined : { cause: options.cause });
+    super(truncateMessage(message), options.cause === undefined ? undefined : { cause: options.cause });
     const info: ErrorCodeInfo = ERROR_CODES[code];
     this.code = code;
     this.retryable = options.retryable ?? info.retryable;
     this.outcome = options.outcome ?? info.outcome;
     this.hint = options.hint;
     this.operatorHint = options.operatorHint;
-    this.details = Object.freeze((options.details ?? []).slice(0, MAX_DETAILS).map(cut));
-    this.toolNames = options.toolNames === undefined ? NO_NAMES : Object.freeze(options.toolNames.filter(isPossible).slice(0, MAX_DETAILS));
+    this.details = Object.freeze((options.details ?? []).slice(0, MAX_DETAILS).map(truncateMessage));
+    this.toolNames = options.toolNames === undefined ? NO_NAMES : Object.freeze(options.toolNames.filter(isPossibleToolName).slice(0, MAX_DETAILS));
     this.retryAfterMs = options.retryAfterMs;
   }
 
@@ -102,12 +102,12 @@ export class ToolError extends Error {
 
 /** Returns the error for an untyped program that passes an unknown code or no message, which would otherwise look like a failure of this class. */
 function unusableError(code: unknown, message: unknown): TypeError {
-  const given = typeof code === "string" ? JSON.stringify(code.slice(0, 100)) : typeInWords(code);
+  const given = typeof code === "string" ? JSON.stringify(code.slice(0, 100)) : describeValueType(code);
   if (typeof message === "string")
     return new TypeError(
       `ToolError has no code ${given}. Use "execution_failed" for a handler that failed. Known codes: ${Object.keys(ERROR_CODES).join(", ")}.`,
     );
-  return new TypeError(`new ToolError(code, message) takes a message as a string, not ${typeInWords(message)}; its code is ${given}.`);
+  return new TypeError(`new ToolError(code, message) takes a message as a string, not ${describeValueType(message)}; its code is ${given}.`);
 }
 
 /**
@@ -120,14 +120,14 @@ export function errorInfo(error: ToolError): ErrorInfo {
     message: error.message,
     retryable: error.retryable,
     outcome: error.outcome,
-    ...(NOT_FOR_MODELS.has(error.code) ? hintsOf({ operatorHint: bothHints(error), toolNames: error.toolNames }) : hintsOf(error)),
+    ...(NOT_FOR_MODELS.has(error.code) ? pickHints({ operatorHint: joinHints(error), toolNames: error.toolNames }) : pickHints(error)),
     ...(error.details.length === 0 ? {} : { details: error.details }),
     ...(error.retryAfterMs === undefined || !Number.isFinite(error.retryAfterMs) ? {} : { retryAfterMs: error.retryAfterMs }),
   };
 }
 
 /** Returns the hints of an error, as options for another error that passes them on. */
-export function hintsOf({ hint, operatorHint, toolNames = NO_NAMES }: Hints): Pick<ErrorInfo, "hint" | "operatorHint" | "toolNames"> {
+export function pickHints({ hint, operatorHint, toolNames = NO_NAMES }: Hints): Pick<ErrorInfo, "hint" | "operatorHint" | "toolNames"> {
   return {
     ...omitUndefined({ hint, operatorHint }),
     ...(toolNames.length === 0 ? {} : { toolNames }),
@@ -147,17 +147,17 @@ const NOT_FOR_MODELS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 /** Returns the text of an error for people: its message and all hints. A model gets only the message and `hint`. */
-export function operatorText(thrown: unknown): string {
+export function formatForOperator(thrown: unknown): string {
   const error = ToolError.fromUnknown(thrown);
-  const hint = bothHints(error);
+  const hint = joinHints(error);
   return hint === undefined ? error.message : `${error.message} ${hint}`;
 }
 
-function bothHints({ hint, operatorHint }: ToolError): string | undefined {
+function joinHints({ hint, operatorHint }: ToolError): string | undefined {
   return hint === undefined || operatorHint === undefined ? (hint ?? operatorHint) : `${hint} ${operatorHint}`;
 }
 
-function isPossible(toolName: string): boolean {
+function isPossibleToolName(toolName: string): boolean {
   return typeof toolName !== "string" || toolName.length <= MAX_TOOL_NAME_LENGTH;
 }
 
@@ -170,13 +170,13 @@ interface Hints {
 /** Whether a value is a ToolError with readable and valid fields: not a proxy with traps, not a bare prototype. Never throws. */
 export function isToolError(thrown: unknown): thrown is ToolError {
   try {
-    return thrown instanceof ToolError && isSound(thrown);
+    return thrown instanceof ToolError && isValidError(thrown);
   } catch {
     return false;
   }
 }
 
-function isSound({ code, message, retryable, outcome, hint, operatorHint, details, toolNames, retryAfterMs }: ToolError): boolean {
+function isValidError({ code, message, retryable, outcome, hint, operatorHint, details, toolNames, retryAfterMs }: ToolError): boolean {
   return (
     Object.hasOwn(ERROR_CODES, code) &&
     typeof message === "string" &&
@@ -210,6 +210,6 @@ export function describeThrown(thrown: unknown): string {
   }
 }
 
-function cut(text: string): string {
-  return atMost(text, MAX_MESSAGE_LENGTH);
+function truncateMessage(text: string): string {
+  return truncateText(text, MAX_MESSAGE_LENGTH);
 }

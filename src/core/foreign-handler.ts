@@ -1,12 +1,12 @@
 /** Marks handlers that another framework wrote: their answers are not mistakes of this program. */
 
-const FOREIGN = new WeakSet<object>();
+const FOREIGN_HANDLERS = new WeakSet<object>();
 
-export function markForeign<Handler extends object>(handler: Handler): Handler {
-  FOREIGN.add(handler);
+export function markForeignHandler<Handler extends object>(handler: Handler): Handler {
+  FOREIGN_HANDLERS.add(handler);
   return handler;
 }
 
-export function isForeign(handler: object): boolean {
-  return FOREIGN.has(handler);
+export function isForeignHandler(handler: object): boolean {
+  return FOREIGN_HANDLERS.has(handler);
 }

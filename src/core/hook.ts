@@ -50,7 +50,7 @@ export interface Hook {
   afterCall?(result: ToolResult, context: HookContext): ToolResult | undefined | void | Promise<ToolResult | undefined | void>;
 }
 
-export const HOOK_PARTS: OptionNames<Hook> = {
+export const HOOK_FIELDS: OptionNames<Hook> = {
   name: true,
   priority: true,
   inSimulation: true,

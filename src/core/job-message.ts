@@ -17,14 +17,14 @@ export interface PendingCall {
 const NOTHING: readonly never[] = Object.freeze([]);
 
 /** Returns the result of a call that continues in the background; always the same one, so that a history does not change. */
-export function pendingResult({ callId, id, name, mode }: PendingCall): ToolResult {
+export function createPendingResult({ callId, id, name, mode }: PendingCall): ToolResult {
   return Object.freeze({
     callId,
     ...(id === undefined ? {} : { id }),
     name,
     status: "pending",
     content: Object.freeze([
-      Object.freeze({ type: "text", text: `This call continues in the background as the job ${callId}. ${LATER[mode]}` }),
+      Object.freeze({ type: "text", text: `This call continues in the background as the job ${callId}. ${PENDING_TEXTS[mode]}` }),
     ]),
     origin: "live",
     attempts: 0,
@@ -34,33 +34,33 @@ export function pendingResult({ callId, id, name, mode }: PendingCall): ToolResu
   } as const);
 }
 
-const LATER: Readonly<Record<PendingCall["mode"], string>> = {
+const PENDING_TEXTS: Readonly<Record<PendingCall["mode"], string>> = {
   background: "Its result comes in a later message.",
   stateful: "What it says and asks comes in later messages, and so does its result.",
   elsewhere: "It belongs to another session: its result does not come here, and no tool here can reach it.",
 };
 
 /** Creates the message about a job. @param said the question of the job, or its result once it has ended */
-export function jobMessage(job: Pick<PendingCall, "callId" | "name">, said: { readonly question: string } | ToolResult): JobMessage {
+export function createJobMessage(job: Pick<PendingCall, "callId" | "name">, said: { readonly question: string } | ToolResult): JobMessage {
   const { callId, name } = job;
   const message = "question" in said ? { question: said.question } : { result: said };
   const parts = { role: "job", callId, toolName: name, ...message } as const;
-  return { ...parts, content: jobText(parts) };
+  return { ...parts, content: formatJobText(parts) };
 }
 
 /**
  * Returns the text of a message about a job for a model. @param offeredName the name under which the model knows a tool. @default its qualified name
  */
-export function jobText(
+export function formatJobText(
   { callId, toolName, question, result }: Omit<JobMessage, "content">,
   offeredName: OfferedName = (name) => name,
 ): string {
   const job = `The background job ${callId} (${offeredName(toolName)})`;
   if (result === undefined) return `${job} says, and waits for an answer:\n${question ?? ""}`;
-  return `${job} ${ENDINGS[result.status]}\n${resultText(result, offeredName)}`.trimEnd();
+  return `${job} ${STATUS_TEXTS[result.status]}\n${resultText(result, offeredName)}`.trimEnd();
 }
 
-const ENDINGS: Readonly<Record<ToolResult["status"], string>> = {
+const STATUS_TEXTS: Readonly<Record<ToolResult["status"], string>> = {
   ok: "has succeeded:",
   partial: "has ended, and its output breaks its schema:",
   error: "has failed:",

@@ -18,10 +18,10 @@ export type JobState = "queued" | "running" | "waiting" | "done" | "error" | "ca
 export const JOB_STATES: readonly JobState[] = Object.freeze(["queued", "running", "waiting", "done", "error", "cancelled", "parked"]);
 
 /** The states of a job that has not ended. */
-export const UNENDED_STATES = Object.freeze(["queued", "running", "waiting"] as const);
+export const ACTIVE_JOB_STATES = Object.freeze(["queued", "running", "waiting"] as const);
 
 /** Returns the state of an ended job, from its call's result. */
-export function endState(status: Exclude<ResultStatus, "pending">, errorCode: string | undefined): EndedJob["state"] {
+export function toEndState(status: Exclude<ResultStatus, "pending">, errorCode: string | undefined): EndedJob["state"] {
   if (status === "ok" || status === "partial") return "done";
   if (status !== "error") return "cancelled";
   return errorCode === "job_parked" ? "parked" : "error";
@@ -81,7 +81,7 @@ export interface JobOutput {
 
 /** A job that has ended, with its result. */
 export interface EndedJob extends JobStatus {
-  readonly state: Exclude<JobState, (typeof UNENDED_STATES)[number]>;
+  readonly state: Exclude<JobState, (typeof ACTIVE_JOB_STATES)[number]>;
   readonly endedAt: number;
   /** The result of the job's call; undefined once it is no longer kept. */
   readonly result?: ToolResult;

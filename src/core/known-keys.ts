@@ -1,11 +1,11 @@
 /** Refuses unknown options by name, because a misspelt limit would limit nothing. */
 import { ToolError } from "./error.ts";
-import { nearNames } from "./base/near-names.ts";
-import { isOptionsObject, quoted, withArticle } from "./base/wording.ts";
-import { wrongKind } from "./check-argument.ts";
+import { findNearNames } from "./base/near-names.ts";
+import { isOptionsObject, quoteValue, withArticle } from "./base/wording.ts";
+import { wrongTypeError } from "./check-argument.ts";
 
 /** Former names of options, and their names in other libraries. The first of the listed options that a function has is suggested. */
-const OTHER_NAMES: ReadonlyMap<string, readonly string[]> = new Map([
+const OPTION_ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
   ["ladder", ["answers"]],
   ["abortSignal", ["signal"]],
   ["checkpointer", ["store"]],
@@ -55,10 +55,10 @@ const OUTPUT_HINT = "The schema is an option of the run: loop.run(prompt, { outp
 const LIMITS_HINT = "The limits belong to the loop: createLoop({ limits: { maxRounds } }).";
 
 /** The functions whose options include those of an agent, or of its run, in other libraries. */
-const OF_AGENTS: ReadonlySet<string> = new Set(["createRuntime()", "createLoop()", "delegateTool()", "run()"]);
+const AGENT_FUNCTIONS: ReadonlySet<string> = new Set(["createRuntime()", "createLoop()", "delegateTool()", "run()"]);
 
 /** Agent options of other libraries for which those functions have no option, with the place where each is set in Haft. */
-const OTHER_PLACES: ReadonlyMap<string, string> = new Map([
+const AGENT_OPTION_HINTS: ReadonlyMap<string, string> = new Map([
   [
     "context",
     "Data for handlers is the option data of createRuntime(), or for one loop createLoop({ calls: { data } }); handlers read it from context.data.",
@@ -91,8 +91,8 @@ export type OptionNames<Options> = Readonly<Record<Options extends unknown ? key
 
 /** Refuses what is not an object, unknown keys, and wrong types. @param owner for example `session()` @throws ToolError `invalid_argument` */
 export function checkKnownKeys<Options extends object>(options: Options, known: OptionNames<Options>, owner: string): void {
-  if (!isOptionsObject(options)) throw wrongKind(`The options of ${owner.replace(/^The /u, "the ")} must be an object`, options);
-  const unknown = unknownKey(options, known, owner);
+  if (!isOptionsObject(options)) throw wrongTypeError(`The options of ${owner.replace(/^The /u, "the ")} must be an object`, options);
+  const unknown = findUnknownKeyError(options, known, owner);
   if (unknown !== undefined) throw unknown;
   // Walks the known names, because an option may come from a getter of a class, which does not show up as a key of the options.
   for (const name in known) {
@@ -118,10 +118,10 @@ const TYPES = {
   number: (value: unknown) => typeof value === "number",
   object: (value: unknown) => isOptionsObject(value),
   string: (value: unknown) => typeof value === "string",
-  strings: (value: unknown) => Array.isArray(value) && notString(value) < 0,
+  strings: (value: unknown) => Array.isArray(value) && findNonString(value) < 0,
 };
 
-function notString(items: readonly unknown[]): number {
+function findNonString(items: readonly unknown[]): number {
   return items.findIndex((item) => typeof item !== "string");
 }
 
@@ -135,16 +135,16 @@ function checkType(options: object, name: string, type: unknown, owner: string):
   const wanted = (Array.isArray(type) ? type : [type]).filter(isOptionType);
   if (wanted.length === 0 || wanted.some((each) => TYPES[each](value))) return;
   const hint = hintFor(wanted, value);
-  throw wrongKind(`The option ${JSON.stringify(name)} of ${owner} must be ${wanted.map(inWords).join(" or ")}`, value, hint);
+  throw wrongTypeError(`The option ${JSON.stringify(name)} of ${owner} must be ${wanted.map(describeOptionType).join(" or ")}`, value, hint);
 }
 
-function inWords(type: OptionType): string {
+function describeOptionType(type: OptionType): string {
   return type === "strings" ? "an array of strings" : withArticle(type);
 }
 
 function hintFor(wanted: readonly OptionType[], value: unknown): string | undefined {
   if (wanted.includes("AbortSignal") && value instanceof AbortController) return "Give controller.signal.";
-  if (wanted.includes("strings") && Array.isArray(value)) return `Its item ${notString(value)} is ${quoted(value[notString(value)])}.`;
+  if (wanted.includes("strings") && Array.isArray(value)) return `Its item ${findNonString(value)} is ${quoteValue(value[findNonString(value)])}.`;
   if (wanted.includes("array") && isOptionsObject(value)) return "Put one into an array: [one]. For a record, give Object.values(record).";
   return undefined;
 }
@@ -154,27 +154,27 @@ function isOptionType(type: unknown): type is OptionType {
 }
 
 /** Returns the error for an unknown own key, or undefined. Allocates nothing else, because it checks the options of every call. */
-export function unknownKey(options: object, known: Readonly<Record<string, unknown>>, owner: string): ToolError | undefined {
+export function findUnknownKeyError(options: object, known: Readonly<Record<string, unknown>>, owner: string): ToolError | undefined {
   for (const key in options)
-    if (!Object.hasOwn(known, key) && Object.hasOwn(options, key)) return unknownOption(key, Object.keys(known), owner);
+    if (!Object.hasOwn(known, key) && Object.hasOwn(options, key)) return unknownOptionError(key, Object.keys(known), owner);
   return undefined;
 }
 
-function unknownOption(key: string, known: readonly string[], owner: string): ToolError {
+function unknownOptionError(key: string, known: readonly string[], owner: string): ToolError {
   return new ToolError("invalid_argument", `${owner} has no option ${JSON.stringify(key.slice(0, 100))}.`, {
-    hint: hintOf(key, known, owner),
+    hint: unknownOptionHint(key, known, owner),
   });
 }
 
-function hintOf(key: string, known: readonly string[], owner: string): string {
-  const other = OTHER_NAMES.get(key)?.find((name) => known.includes(name));
-  const place = other === undefined ? placeOf(key, owner) : undefined;
+function unknownOptionHint(key: string, known: readonly string[], owner: string): string {
+  const other = OPTION_ALIASES.get(key)?.find((name) => known.includes(name));
+  const place = other === undefined ? findPlaceHint(key, owner) : undefined;
   if (place !== undefined) return place;
-  const near = other ?? nearNames(key, known, 1)[0];
+  const near = other ?? findNearNames(key, known, 1)[0];
   return near === undefined ? `Known options: ${known.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`;
 }
 
-function placeOf(key: string, owner: string): string | undefined {
-  if (OF_AGENTS.has(owner)) return OTHER_PLACES.get(key);
+function findPlaceHint(key: string, owner: string): string | undefined {
+  if (AGENT_FUNCTIONS.has(owner)) return AGENT_OPTION_HINTS.get(key);
   return key === "name" && owner === "mcpToolset()" ? "The name is the first argument: mcpToolset(name, options)." : undefined;
 }

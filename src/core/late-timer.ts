@@ -9,20 +9,20 @@ const MAX_STALE = 1_024;
 /**
  * Calls `fire` once, after `performance.now()` has reached `at`; the returned function cancels it. @param inBackground whether the process may exit
  */
-export function lateTimer(fire: () => void, at: number, inBackground: boolean): () => void {
-  const timer = setLate(new LateArmedTimer({ expire: fire }, at, inBackground ? background : foreground));
+export function setLazyTimer(fire: () => void, at: number, inBackground: boolean): () => void {
+  const timer = queueTimer(new LazyTimer({ expire: fire }, at, inBackground ? background : foreground));
   return () => timer.cancel();
 }
 
-/** Like `lateTimer`, for an object that expires. */
-export function lateExpiry(target: Expiring, at: number): Timer {
-  return setLate(new LateArmedTimer(target, at, foreground));
+/** Like `setLazyTimer`, for an object that expires. */
+export function setLazyExpiry(target: Expiring, at: number): Timer {
+  return queueTimer(new LazyTimer(target, at, foreground));
 }
 
-function setLate(timer: LateArmedTimer): LateArmedTimer {
-  unarmed.push(timer);
-  if (!armingIsDue) {
-    armingIsDue = true;
+function queueTimer(timer: LazyTimer): LazyTimer {
+  unarmedTimers.push(timer);
+  if (!isArmingScheduled) {
+    isArmingScheduled = true;
     setImmediate(armAll);
   }
   return timer;
@@ -32,15 +32,15 @@ function setLate(timer: LateArmedTimer): LateArmedTimer {
  * A timer that costs almost nothing if it is cancelled at once, as the deadline of a quick call is: Node's own timer is set only in the next
  * iteration of the event loop, one for all timers due in the same millisecond.
  */
-class LateArmedTimer implements Timer {
+class LazyTimer implements Timer {
   readonly #target: Expiring;
   readonly #alarms: Alarms;
   readonly at: number;
   /** The alarm that the timer belongs to once it is armed, and its neighbours there. */
   alarm: Alarm | undefined = undefined;
-  earlier: LateArmedTimer | undefined = undefined;
-  later: LateArmedTimer | undefined = undefined;
-  over = false;
+  earlier: LazyTimer | undefined = undefined;
+  later: LazyTimer | undefined = undefined;
+  isEnded = false;
 
   constructor(target: Expiring, at: number, alarms: Alarms) {
     this.#target = target;
@@ -49,12 +49,12 @@ class LateArmedTimer implements Timer {
   }
 
   arm(): void {
-    if (!this.over) this.#alarms.add(this);
+    if (!this.isEnded) this.#alarms.add(this);
   }
 
   /** Fires. Errors are thrown in a microtask, as if from a Node timer, so that the other due timers still run. */
-  end(): void {
-    this.over = true;
+  fire(): void {
+    this.isEnded = true;
     try {
       this.#target.expire();
     } catch (thrown: unknown) {
@@ -65,11 +65,11 @@ class LateArmedTimer implements Timer {
   }
 
   cancel(): void {
-    if (this.over) return;
-    this.over = true;
+    if (this.isEnded) return;
+    this.isEnded = true;
     if (this.alarm !== undefined) this.#alarms.remove(this, this.alarm);
-    else if (unarmed.at(-1) === this) unarmed.pop();
-    else if (++stale > MAX_STALE && stale * 2 > unarmed.length) sweep();
+    else if (unarmedTimers.at(-1) === this) unarmedTimers.pop();
+    else if (++staleCount > MAX_STALE && staleCount * 2 > unarmedTimers.length) dropStale();
   }
 }
 
@@ -77,8 +77,8 @@ class LateArmedTimer implements Timer {
 class Alarm {
   readonly dueAt: number;
   handle: NodeJS.Timeout | undefined = undefined;
-  first: LateArmedTimer | undefined = undefined;
-  last: LateArmedTimer | undefined = undefined;
+  first: LazyTimer | undefined = undefined;
+  last: LazyTimer | undefined = undefined;
 
   constructor(dueAt: number) {
     this.dueAt = dueAt;
@@ -94,8 +94,8 @@ class Alarms {
     this.#background = background;
   }
 
-  add(timer: LateArmedTimer): void {
-    const alarm = this.#dueAt(Math.ceil(timer.at));
+  add(timer: LazyTimer): void {
+    const alarm = this.#alarmAt(Math.ceil(timer.at));
     timer.alarm = alarm;
     timer.earlier = alarm.last;
     if (alarm.last === undefined) alarm.first = timer;
@@ -103,40 +103,40 @@ class Alarms {
     alarm.last = timer;
   }
 
-  remove(timer: LateArmedTimer, alarm: Alarm): void {
+  remove(timer: LazyTimer, alarm: Alarm): void {
     unlink(timer, alarm);
     if (alarm.first !== undefined) return;
     clearTimeout(alarm.handle);
     this.#byDue.delete(alarm.dueAt);
   }
 
-  #dueAt(dueAt: number): Alarm {
+  #alarmAt(dueAt: number): Alarm {
     let alarm = this.#byDue.get(dueAt);
     if (alarm === undefined) {
       alarm = new Alarm(dueAt);
       this.#byDue.set(dueAt, alarm);
-      this.#set(alarm);
+      this.#startNodeTimer(alarm);
     }
     return alarm;
   }
 
-  #set(alarm: Alarm): void {
-    alarm.handle = setTimeout(() => this.#wake(alarm), Math.min(Math.max(0, Math.ceil(alarm.dueAt - performance.now())), MAX_TIMER_MS));
+  #startNodeTimer(alarm: Alarm): void {
+    alarm.handle = setTimeout(() => this.#fireAll(alarm), Math.min(Math.max(0, Math.ceil(alarm.dueAt - performance.now())), MAX_TIMER_MS));
     if (this.#background) alarm.handle.unref();
   }
 
   /** Fires the timers of an alarm. Node's timers may fire a little early, and delays above `MAX_TIMER_MS` are split. */
-  #wake(alarm: Alarm): void {
-    if (performance.now() < alarm.dueAt) return this.#set(alarm);
+  #fireAll(alarm: Alarm): void {
+    if (performance.now() < alarm.dueAt) return this.#startNodeTimer(alarm);
     for (let timer = alarm.first; timer !== undefined; timer = alarm.first) {
       unlink(timer, alarm);
-      timer.end();
+      timer.fire();
     }
     this.#byDue.delete(alarm.dueAt);
   }
 }
 
-function unlink(timer: LateArmedTimer, alarm: Alarm): void {
+function unlink(timer: LazyTimer, alarm: Alarm): void {
   const { earlier, later } = timer;
   if (earlier === undefined) alarm.first = later;
   else earlier.later = later;
@@ -149,20 +149,20 @@ function unlink(timer: LateArmedTimer, alarm: Alarm): void {
 
 const foreground = new Alarms(false);
 const background = new Alarms(true);
-let unarmed: LateArmedTimer[] = [];
+let unarmedTimers: LazyTimer[] = [];
 /** How many of the unarmed timers are over. They are swept out once they are the majority, which keeps the cost amortised. */
-let stale = 0;
-let armingIsDue = false;
+let staleCount = 0;
+let isArmingScheduled = false;
 
-function sweep(): void {
-  unarmed = unarmed.filter((timer) => !timer.over);
-  stale = 0;
+function dropStale(): void {
+  unarmedTimers = unarmedTimers.filter((timer) => !timer.isEnded);
+  staleCount = 0;
 }
 
 function armAll(): void {
-  armingIsDue = false;
-  const timers = unarmed;
-  unarmed = [];
-  stale = 0;
+  isArmingScheduled = false;
+  const timers = unarmedTimers;
+  unarmedTimers = [];
+  staleCount = 0;
   for (const timer of timers) timer.arm();
 }

@@ -75,7 +75,7 @@ export type CallMessage = Extract<ModelMessage, { readonly role: "call" }>;
 export type ResultMessage = Extract<ModelMessage, { readonly role: "result" }>;
 
 /** Returns the content parts of a message; none for plain text, calls and jobs. */
-export function partsOf(message: ModelMessage): readonly ContentPart[] {
+export function getContentParts(message: ModelMessage): readonly ContentPart[] {
   if (message.role === "call" || message.role === "job") return [];
   const content = message.role === "result" ? message.result.content : message.content;
   return content === undefined || typeof content === "string" ? [] : content;

@@ -6,7 +6,7 @@ import type { Tool } from "./tool.ts";
 const REASONS = new WeakMap<object, string>();
 
 /** Returns a placeholder handler: each call of it ends with `not_executable` and the reason, and simulations know that nothing would run. */
-export function missingHandler(reason: string): () => never {
+export function createMissingHandler(reason: string): () => never {
   const refuse = (): never => {
     throw new ToolError("not_executable", reason);
   };
@@ -15,7 +15,7 @@ export function missingHandler(reason: string): () => never {
 }
 
 /** Returns the error that ends each call of a tool without a handler, unless an engine answers it. */
-export function noHandler(tool: Pick<Tool, "name" | "execute">): ToolError {
+export function noHandlerError(tool: Pick<Tool, "name" | "execute">): ToolError {
   const reason = tool.execute === undefined ? undefined : REASONS.get(tool.execute);
   if (reason !== undefined) return new ToolError("not_executable", reason);
   return new ToolError("not_executable", `The tool ${JSON.stringify(tool.name)} has no handler: it is described here and run elsewhere.`, {
@@ -24,6 +24,6 @@ export function noHandler(tool: Pick<Tool, "name" | "execute">): ToolError {
 }
 
 /** Returns why the tool has no handler that can run; undefined if it has one. Does not check whether an engine answers instead. */
-export function whyNoHandler({ execute }: Pick<Tool, "execute">): string | undefined {
+export function findNoHandlerReason({ execute }: Pick<Tool, "execute">): string | undefined {
   return execute === undefined ? "it has no handler" : REASONS.get(execute);
 }

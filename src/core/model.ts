@@ -4,7 +4,7 @@ import type { ContentPart } from "./content.ts";
 import type { JsonObject, JsonValue } from "./base/json.ts";
 import { ToolError } from "./error.ts";
 import { checkArgument } from "./check-argument.ts";
-import { quoted } from "./base/wording.ts";
+import { quoteValue } from "./base/wording.ts";
 import type { ModelMessage, NativeMessage } from "./message.ts";
 import type { JsonSchema } from "./tool.ts";
 
@@ -36,7 +36,7 @@ export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
 export function checkReasoningEffort(effort: unknown, what: string): void {
   if (effort === undefined || REASONING_EFFORTS.some((known) => known === effort)) return;
   const words = REASONING_EFFORTS.map((word) => JSON.stringify(word)).join(", ");
-  const shown = quoted(typeof effort === "string" ? effort.slice(0, 100) : effort);
+  const shown = quoteValue(typeof effort === "string" ? effort.slice(0, 100) : effort);
   throw new ToolError("invalid_argument", `${what} is ${shown}; it takes one of ${words}.`);
 }
 

@@ -45,7 +45,7 @@ export interface StoredProcess extends ProcessDescription {
 }
 
 /** Maximum number of sessions listed by id for a process. */
-export const NAMED_SESSIONS = 20;
+export const MAX_NAMED_SESSIONS = 20;
 
 const FIELDS: OptionNames<ProcessDescription> = {
   name: true,
@@ -63,15 +63,15 @@ export function checkProcessDescription(given: ProcessDescription): ProcessDescr
   checkKnownKeys(given, FIELDS, "announce()");
   const { definitions = {}, places = [], ...texts } = given;
   for (const [name, value] of Object.entries({ ...texts }))
-    if (value !== undefined && !isText(value)) throw wrong(name, `a string of at most ${MAX_TEXT} characters`);
+    if (value !== undefined && !isText(value)) throw fieldError(name, `a string of at most ${MAX_TEXT} characters`);
   const named = Object.entries(definitions);
-  if (named.length > MAX_NAMES || !named.flat().every(isText)) throw wrong("definitions", "an object of strings");
-  if (!Array.isArray(places) || places.length > MAX_NAMES || !places.every(isText)) throw wrong("places", "an array of strings");
+  if (named.length > MAX_NAMES || !named.flat().every(isText)) throw fieldError("definitions", "an object of strings");
+  if (!Array.isArray(places) || places.length > MAX_NAMES || !places.every(isText)) throw fieldError("places", "an array of strings");
   return given;
 }
 
 /** Merges what a process adds into its description. */
-export function addToDescription(before: ProcessDescription, added: ProcessDescription): ProcessDescription {
+export function mergeDescription(before: ProcessDescription, added: ProcessDescription): ProcessDescription {
   const { address, ...rest } = { ...before, ...added };
   return address === undefined || address === "" ? rest : { ...rest, address };
 }
@@ -93,6 +93,6 @@ function isText(value: unknown): value is string {
   return typeof value === "string" && value.length <= MAX_TEXT;
 }
 
-function wrong(name: string, needed: string): ToolError {
+function fieldError(name: string, needed: string): ToolError {
   return new ToolError("invalid_argument", `${name} of announce() must be ${needed}.`);
 }

@@ -16,6 +16,6 @@ export function readProviderApproval(input: unknown): ProviderApproval | undefin
   return typeof server === "string" && typeof tool === "string" && given !== undefined ? { server, tool, arguments: given } : undefined;
 }
 
-export function approvalInput({ server, tool, arguments: given }: ProviderApproval): JsonObject {
+export function toApprovalInput({ server, tool, arguments: given }: ProviderApproval): JsonObject {
   return { server, tool, arguments: given };
 }

@@ -1,6 +1,6 @@
 /** Renames a file to replace another that may be open elsewhere. */
 import { rename } from "node:fs/promises";
-import { systemCode } from "./base/system-code.ts";
+import { systemErrorCode } from "./base/system-code.ts";
 import type { Clock } from "./ports.ts";
 import { systemPorts } from "./system-ports.ts";
 
@@ -27,7 +27,7 @@ export async function renameFile(from: string, to: string, options: RenameFileOp
     try {
       return await move();
     } catch (thrown: unknown) {
-      if (platform !== "win32" || tries >= MAX_TRIES || !IN_USE.has(systemCode(thrown) ?? "")) throw thrown;
+      if (platform !== "win32" || tries >= MAX_TRIES || !IN_USE.has(systemErrorCode(thrown) ?? "")) throw thrown;
       await new Promise<void>((resolve) => void clock.timer(resolve, TRY_EVERY_MS));
     }
   }

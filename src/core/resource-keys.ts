@@ -1,6 +1,6 @@
 /** The names of the resources that a call uses, fixed or computed from its input. */
 import { ToolError } from "./error.ts";
-import { readBraces, valueAt, type TemplatePart } from "./base/brace-template.ts";
+import { parseBraceTemplate, getValueAtPath, type TemplatePart } from "./base/brace-template.ts";
 import type { JsonObject } from "./base/json.ts";
 
 /**
@@ -34,7 +34,7 @@ export function compileKeys(keys: ResourceKeys): readonly string[] | ((input: Js
 }
 
 /** Whether the keys depend on the input. */
-export function areComputed(keys: ResourceKeys | undefined): boolean {
+export function areKeysComputed(keys: ResourceKeys | undefined): boolean {
   if (keys === undefined || typeof keys === "function") return keys !== undefined;
   try {
     return typeof compileKeys(keys) === "function";
@@ -44,7 +44,7 @@ export function areComputed(keys: ResourceKeys | undefined): boolean {
 }
 
 /** Returns the paths of the properties that templates use, each once: `[["item"], ["order", "id"]]`. @throws ToolError as `compileKeys` */
-export function pathsInTemplates(keys: ResourceKeys): readonly (readonly string[])[] {
+export function listTemplatePaths(keys: ResourceKeys): readonly (readonly string[])[] {
   if (typeof keys === "function") return [];
   const paths = (typeof keys === "string" ? [keys] : keys).flatMap(readTemplate).filter((part) => typeof part !== "string");
   return [...new Map(paths.map((path) => [path.join("."), path])).values()];
@@ -55,12 +55,12 @@ function isFixed(parts: readonly TemplatePart[]): boolean {
 }
 
 function readTemplate(template: string): readonly TemplatePart[] {
-  const read = readBraces(template);
-  if ("reason" in read) throw unreadable(template, read.reason);
+  const read = parseBraceTemplate(template);
+  if ("reason" in read) throw unreadableError(template, read.reason);
   return read.parts;
 }
 
-function unreadable(template: string, reason: string): ToolError {
+function unreadableError(template: string, reason: string): ToolError {
   return new ToolError("invalid_argument", `The resource key ${JSON.stringify(template)} cannot be read: ${reason}.`, {
     hint: 'Write the name of a property in braces, as in "stock:{item}", and "{{" or "}}" for a brace itself.',
   });
@@ -82,9 +82,9 @@ function fill(parts: readonly TemplatePart[], input: JsonObject): string | reado
   for (const part of parts) {
     if (typeof part === "string") key += part;
     else {
-      const value = valueAt(part, input);
+      const value = getValueAtPath(part, input);
       if (Array.isArray(value)) return fillEach(parts, input);
-      key += textOf(value, part);
+      key += toKeyText(value, part);
     }
   }
   return key;
@@ -93,21 +93,21 @@ function fill(parts: readonly TemplatePart[], input: JsonObject): string | reado
 function fillEach(parts: readonly TemplatePart[], input: JsonObject): readonly string[] {
   let keys: readonly string[] = [""];
   for (const part of parts) {
-    const value = typeof part === "string" ? part : valueAt(part, input);
+    const value = typeof part === "string" ? part : getValueAtPath(part, input);
     const items: readonly unknown[] = Array.isArray(value) ? value : [value];
-    if (items.length === 0 && typeof part !== "string") throw noText(part); // the resource is unknown
+    if (items.length === 0 && typeof part !== "string") throw noTextError(part); // the resource is unknown
     if (keys.length * items.length > MAX_KEYS) throw new ToolError("too_large", `the template makes more than ${MAX_KEYS} keys`);
-    keys = keys.flatMap((key) => items.map((item) => key + (typeof part === "string" ? part : textOf(item, part))));
+    keys = keys.flatMap((key) => items.map((item) => key + (typeof part === "string" ? part : toKeyText(item, part))));
   }
   return keys;
 }
 
-function textOf(value: unknown, path: readonly string[]): string {
+function toKeyText(value: unknown, path: readonly string[]): string {
   if (typeof value === "string") return value;
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  throw noText(path);
+  throw noTextError(path);
 }
 
-function noText(path: readonly string[]): ToolError {
+function noTextError(path: readonly string[]): ToolError {
   return new ToolError("invalid_input", `the input has no text for "{${path.join(".")}}"`);
 }

@@ -12,12 +12,12 @@ const ADD = 4;
 const READ_INSIDE = 8;
 const WRITE_INSIDE = 16;
 const ADD_INSIDE = 32;
-const EVERYTHING = 63;
+const ALL_ACCESS = 63;
 
 /** The kinds of access that each kind excludes from the same place. `ADD` is a commutative write: several of them may run together. */
-const KEEPS_OUT: readonly (readonly [doing: number, others: number])[] = [
+const EXCLUDED_BY_KIND: readonly (readonly [doing: number, others: number])[] = [
   [READ, WRITE | ADD | WRITE_INSIDE | ADD_INSIDE],
-  [WRITE, EVERYTHING],
+  [WRITE, ALL_ACCESS],
   [ADD, READ | WRITE | READ_INSIDE | WRITE_INSIDE],
   [READ_INSIDE, WRITE | ADD],
   [WRITE_INSIDE, READ | WRITE | ADD],
@@ -25,8 +25,8 @@ const KEEPS_OUT: readonly (readonly [doing: number, others: number])[] = [
 ];
 
 /** The same for every combination of kinds of access. */
-const KEPT_OUT_BY = Uint8Array.from({ length: EVERYTHING + 1 }, (_, doing) =>
-  KEEPS_OUT.reduce((all, [one, others]) => ((doing & one) === 0 ? all : all | others), 0),
+const EXCLUDED_ACCESS = Uint8Array.from({ length: ALL_ACCESS + 1 }, (_, doing) =>
+  EXCLUDED_BY_KIND.reduce((all, [one, others]) => ((doing & one) === 0 ? all : all | others), 0),
 );
 
 /** A longer key is treated as its ancestor at this depth: that locks more than was asked for, never less, and stays fast. */
@@ -43,7 +43,7 @@ export interface Claim {
   /** Increases with every claim; the lower one goes first. */
   readonly sequence: number;
   /** Called once when a blocked claim is no longer blocked. Must not throw. */
-  unblocked(): void;
+  onUnblocked(): void;
   /** Number of its holds that an earlier claim blocks; the claim may go at 0. */
   blockedHolds: number;
   firstHold: Hold | undefined;
@@ -71,8 +71,8 @@ class Hold {
 
 /** The holds of one place with the same access, oldest first: those that may go, followed by those that are blocked. */
 class Queue {
-  readonly doing: number;
-  readonly keptOut: number;
+  readonly access: number;
+  readonly excludedAccess: number;
   /** The next queue of the same place. */
   readonly sibling: Queue | undefined;
   first: Hold | undefined = undefined;
@@ -80,8 +80,8 @@ class Queue {
   firstBlocked: Hold | undefined = undefined;
 
   constructor(doing: number, sibling: Queue | undefined) {
-    this.doing = doing;
-    this.keptOut = KEPT_OUT_BY[doing] ?? EVERYTHING;
+    this.access = doing;
+    this.excludedAccess = EXCLUDED_ACCESS[doing] ?? ALL_ACCESS;
     this.sibling = sibling;
   }
 }
@@ -91,7 +91,7 @@ class Place {
   firstQueue: Queue | undefined = undefined;
   holds = 0;
   /** The access that the claim now entering makes here; 0 between claims. */
-  doing = 0;
+  access = 0;
 }
 
 /** The places on the path to a key. */
@@ -106,14 +106,14 @@ interface Folder {
 
 export class ResourceTree {
   readonly #places = new Map<string, Place>();
-  readonly #entered: Place[] = [];
+  readonly #touchedPlaces: Place[] = [];
   #claims = 0;
   /** Number of places kept without holds, because later calls often use the same ones. */
   #empty = 0;
   /** The folder of the last key with a slash: the next key is often in the same one, as the keys of a toolset are. */
   #folder: Folder | undefined = undefined;
   /** The only claim, if there is just one: it needs no places until another enters. */
-  #alone: Claim | undefined = undefined;
+  #onlyClaim: Claim | undefined = undefined;
 
   /** Number of claims, held or waiting. */
   get claims(): number {
@@ -126,25 +126,25 @@ export class ResourceTree {
   }
 
   /** Queues the claim behind all earlier ones; afterwards `blockedHolds` says whether it may go. */
-  enter(claim: Claim): void {
+  add(claim: Claim): void {
     this.#claims++;
     if (this.#claims === 1) {
-      this.#alone = claim;
+      this.#onlyClaim = claim;
       return;
     }
-    if (this.#alone !== undefined) {
-      const first = this.#alone;
-      this.#alone = undefined;
-      this.#hold(first);
+    if (this.#onlyClaim !== undefined) {
+      const first = this.#onlyClaim;
+      this.#onlyClaim = undefined;
+      this.#addHolds(first);
     }
-    this.#hold(claim);
+    this.#addHolds(claim);
   }
 
   /** Removes the claim, held or waiting, and unblocks the claims that can now go, in order. Call once per claim. */
-  leave(claim: Claim): void {
+  remove(claim: Claim): void {
     this.#claims--;
-    if (this.#alone === claim) {
-      this.#alone = undefined;
+    if (this.#onlyClaim === claim) {
+      this.#onlyClaim = undefined;
       return;
     }
     let free: Claim[] | undefined;
@@ -153,13 +153,13 @@ export class ResourceTree {
       const wasFirst = queue.first === hold;
       unlink(hold);
       if (--place.holds === 0) this.#empty++;
-      else if (wasFirst) free = unblock(place, queue.doing, free);
+      else if (wasFirst) free = unblock(place, queue.access, free);
     }
     claim.firstHold = undefined;
     this.#dropEmpty();
     if (free === undefined) return;
     free.sort(bySequence);
-    for (const other of free) other.unblocked();
+    for (const other of free) other.onUnblocked();
   }
 
   /** Returns the earlier claims that block this one, oldest first, at most `most`. */
@@ -167,7 +167,7 @@ export class ResourceTree {
     const blockers = new Set<Claim>();
     for (let hold = claim.firstHold; hold !== undefined; hold = hold.sibling) {
       for (let queue = hold.place.firstQueue; queue !== undefined; queue = queue.sibling) {
-        if ((hold.queue.keptOut & queue.doing) === 0) continue;
+        if ((hold.queue.excludedAccess & queue.access) === 0) continue;
         let left = most;
         for (let other = queue.first; other !== undefined && other.claim.sequence < claim.sequence && left > 0; other = other.next) {
           blockers.add(other.claim);
@@ -178,32 +178,32 @@ export class ResourceTree {
     return [...blockers].sort(bySequence).slice(0, most);
   }
 
-  #hold(claim: Claim): void {
-    for (const key of claim.reads) this.#walk(key, READ, READ_INSIDE);
+  #addHolds(claim: Claim): void {
+    for (const key of claim.reads) this.#markAccess(key, READ, READ_INSIDE);
     for (const key of claim.writes) {
-      if (claim.commutative) this.#walk(key, ADD, ADD_INSIDE);
-      else this.#walk(key, WRITE, WRITE_INSIDE);
+      if (claim.commutative) this.#markAccess(key, ADD, ADD_INSIDE);
+      else this.#markAccess(key, WRITE, WRITE_INSIDE);
     }
-    for (const place of this.#entered) {
+    for (const place of this.#touchedPlaces) {
       if (place.holds === 0) this.#empty--;
-      append(claim, place);
-      place.doing = 0;
+      addHold(claim, place);
+      place.access = 0;
     }
-    this.#entered.length = 0;
+    this.#touchedPlaces.length = 0;
   }
 
   /** Marks the access at the key's place and at each place above it. One trailing slash is ignored, as in `isInside`. */
-  #walk(key: string, doing: number, doingInside: number): void {
+  #markAccess(key: string, doing: number, doingInside: number): void {
     const path = key.endsWith("/") ? key.slice(0, -1) : key;
     const end = path.lastIndexOf("/");
     if (end >= 0) {
       const known = this.#folder;
       const folder = known?.path.length === end && path.startsWith(known.path) ? known : this.#openFolder(path.slice(0, end));
-      for (const place of folder.above) this.#enterPlace(place, doingInside);
-      this.#enterPlace(folder.place, folder.isDeep ? doing : doingInside);
+      for (const place of folder.above) this.#touchPlace(place, doingInside);
+      this.#touchPlace(folder.place, folder.isDeep ? doing : doingInside);
       if (folder.isDeep) return;
     }
-    this.#enterPlace(this.#placeAt(path), doing);
+    this.#touchPlace(this.#placeAt(path), doing);
   }
 
   /** Finds the places on the path to a key, down to `MAX_DEPTH`. */
@@ -228,9 +228,9 @@ export class ResourceTree {
     return place;
   }
 
-  #enterPlace(place: Place, doing: number): void {
-    if (place.doing === 0) this.#entered.push(place);
-    place.doing |= doing;
+  #touchPlace(place: Place, doing: number): void {
+    if (place.access === 0) this.#touchedPlaces.push(place);
+    place.access |= doing;
   }
 
   /** Drops empty places once most are empty, so that a sweep costs no more than the releases since the last one. */
@@ -247,8 +247,8 @@ export class ResourceTree {
   }
 }
 
-/** Adds the claim's hold for `place.doing`, blocked if any other hold there excludes it: all of those came earlier. */
-function append(claim: Claim, place: Place): void {
+/** Adds the claim's hold for `place.access`, blocked if any other hold there excludes it: all of those came earlier. */
+function addHold(claim: Claim, place: Place): void {
   const queue = queueFor(place);
   const blocked = oldestExcluded(place, queue) < Infinity;
   const hold = new Hold(claim, place, queue);
@@ -263,8 +263,8 @@ function append(claim: Claim, place: Place): void {
 }
 
 function queueFor(place: Place): Queue {
-  for (let queue = place.firstQueue; queue !== undefined; queue = queue.sibling) if (queue.doing === place.doing) return queue;
-  const queue = new Queue(place.doing, place.firstQueue);
+  for (let queue = place.firstQueue; queue !== undefined; queue = queue.sibling) if (queue.access === place.access) return queue;
+  const queue = new Queue(place.access, place.firstQueue);
   place.firstQueue = queue;
   return queue;
 }
@@ -283,7 +283,7 @@ function unlink(hold: Hold): void {
 function unblock(place: Place, gone: number, free: Claim[] | undefined): Claim[] | undefined {
   let freed = free;
   for (let queue = place.firstQueue; queue !== undefined; queue = queue.sibling) {
-    if (queue.firstBlocked === undefined || (queue.keptOut & gone) === 0) continue;
+    if (queue.firstBlocked === undefined || (queue.excludedAccess & gone) === 0) continue;
     const oldest = oldestExcluded(place, queue);
     for (let hold: Hold | undefined = queue.firstBlocked; hold !== undefined && hold.claim.sequence <= oldest; hold = hold.next) {
       queue.firstBlocked = hold.next;
@@ -298,7 +298,7 @@ function oldestExcluded(place: Place, queue: Queue): number {
   let oldest = Infinity;
   for (let other = place.firstQueue; other !== undefined; other = other.sibling) {
     const first = other.first;
-    if (first !== undefined && (queue.keptOut & other.doing) !== 0 && first.claim.sequence < oldest) oldest = first.claim.sequence;
+    if (first !== undefined && (queue.excludedAccess & other.access) !== 0 && first.claim.sequence < oldest) oldest = first.claim.sequence;
   }
   return oldest;
 }

@@ -5,8 +5,8 @@ import type { ErrorInfo } from "./error.ts";
 import { checkResult } from "./check-argument.ts";
 import type { Fidelity } from "./fidelity.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
-import { visibleText } from "./base/visible-text.ts";
-import { beginning } from "./base/short-text.ts";
+import { escapeInvisible } from "./base/visible-text.ts";
+import { firstChars } from "./base/short-text.ts";
 
 /**
  * `ok`; `partial`: the call ran, but its output does not match its schema, and is kept; `error`; `cancelled`; `skipped`: not started because the turn
@@ -86,12 +86,12 @@ export type OfferedName = (qualifiedName: string) => string;
  */
 export function resultText(result: ToolResult, offeredName?: OfferedName): string {
   checkResult(result, "resultText()");
-  if (result.status === "error" && tellsOfFailure(result.output)) return valueText(result.output);
+  if (result.status === "error" && reportsFailure(result.output)) return valueText(result.output);
   const parts: string[] = [];
   if (result.error !== undefined) {
     const text = errorText(result.error);
     // An error quotes what models, files and servers wrote, so invisible characters are made visible. Answers are shown unchanged.
-    parts.push(visibleText(offeredName === undefined ? text : renameTools(text, namesIn(result, result.error), offeredName)));
+    parts.push(escapeInvisible(offeredName === undefined ? text : renameTools(text, toolNamesIn(result, result.error), offeredName)));
   }
   if (result.content === undefined) {
     if (result.output !== undefined) parts.push(valueText(result.output));
@@ -102,7 +102,7 @@ export function resultText(result: ToolResult, offeredName?: OfferedName): strin
 }
 
 /** Whether the answer is `{success: false, …}`: it then says everything that the error says, in the tool's own words. */
-function tellsOfFailure(output: JsonValue | undefined): boolean {
+function reportsFailure(output: JsonValue | undefined): boolean {
   return isJsonObject(output) && output["success"] === false;
 }
 
@@ -116,7 +116,7 @@ function errorText(error: ErrorInfo): string {
 }
 
 /** Returns the names of tools in an error. A bare name of a tool that does not exist is left as the model wrote it. */
-function namesIn({ name }: ToolResult, { code, toolNames = [] }: ErrorInfo): readonly string[] {
+function toolNamesIn({ name }: ToolResult, { code, toolNames = [] }: ErrorInfo): readonly string[] {
   return code === "not_found" && !name.includes("::") ? toolNames : [name, ...toolNames];
 }
 
@@ -129,7 +129,7 @@ export function renameTools(text: string, names: readonly string[], offeredName:
     let from = 0;
     for (let at = renamed.indexOf(name); at >= 0; at = renamed.indexOf(name, from)) {
       from = at + name.length;
-      if (NAME_CHARACTER.test(renamed.charAt(at - 1)) || CONTINUES.test(renamed.slice(from, from + 2))) continue;
+      if (NAME_CHARACTER.test(renamed.charAt(at - 1)) || NAME_CONTINUATION.test(renamed.slice(from, from + 2))) continue;
       renamed = `${renamed.slice(0, at)}${offered}${renamed.slice(from)}`;
       from = at + offered.length;
     }
@@ -139,7 +139,7 @@ export function renameTools(text: string, names: readonly string[], offeredName:
 
 const NAME_CHARACTER = /[\p{L}\p{N}_:.-]/u;
 /** Matches what continues a name: a full stop does so only if a name character follows. */
-const CONTINUES = /^(?:[\p{L}\p{N}_-]|[.:][\p{L}\p{N}_:-])/u;
+const NAME_CONTINUATION = /^(?:[\p{L}\p{N}_-]|[.:][\p{L}\p{N}_:-])/u;
 
 /** Returns the text of a part for a model that does not accept images, audio or files: never their bytes. */
 export function partText(part: ContentPart): string {
@@ -151,19 +151,19 @@ export function partText(part: ContentPart): string {
 /** Describes a file by its name, address and description; if its size is known, by its type and size too. */
 function fileMention({ name = "", uri, mediaType, bytes: size, description }: ContentPart & { readonly type: "file" }): string {
   const data = readDataUri(uri);
-  let place = shortened(uri);
+  let place = shortenMention(uri);
   if (data !== undefined) place = typeAndSize(mediaType ?? data.mediaType, data.bytes);
   else if (size !== undefined) place = `${typeAndSize(mediaType ?? "application/octet-stream", size)}, ${place}`;
-  const about = description === undefined ? "" : `; ${shortened(description)}`;
-  return name === "" || name === uri ? `[file ${place}${about}]` : `[file ${shortened(name)}: ${place}${about}]`;
+  const about = description === undefined ? "" : `; ${shortenMention(description)}`;
+  return name === "" || name === uri ? `[file ${place}${about}]` : `[file ${shortenMention(name)}: ${place}${about}]`;
 }
 
 function typeAndSize(mediaType: string, bytes: number): string {
-  return `${shortened(mediaType)}, ${bytes} ${bytes === 1 ? "byte" : "bytes"}`;
+  return `${shortenMention(mediaType)}, ${bytes} ${bytes === 1 ? "byte" : "bytes"}`;
 }
 
-function shortened(text: string): string {
-  return beginning(text, MAX_MENTION_LENGTH);
+function shortenMention(text: string): string {
+  return firstChars(text, MAX_MENTION_LENGTH);
 }
 
 /** An address is longer only if it contains data, not a location. */

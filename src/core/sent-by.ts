@@ -1,5 +1,5 @@
 /** The principal that sends something, such as a message or the input of a job. */
-import { typeInWords } from "./base/wording.ts";
+import { describeValueType } from "./base/wording.ts";
 import { ToolError } from "./error.ts";
 import { checkKnownKeys } from "./known-keys.ts";
 import { MAX_ID_LENGTH } from "./recording/read-event.ts";
@@ -11,16 +11,16 @@ export interface SentBy {
 }
 
 /** Checks the options of a sender. @throws ToolError `invalid_argument` */
-export function checkSentBy(options: SentBy, where: string): void {
+export function checkSender(options: SentBy, where: string): void {
   checkKnownKeys(options, { principal: true }, where);
-  const wrong = wrongPrincipal(options.principal, where);
+  const wrong = findPrincipalError(options.principal, where);
   if (wrong !== undefined) throw wrong;
 }
 
 /** Returns the error for an invalid principal id; undefined if it is valid or not set. */
-export function wrongPrincipal(principal: unknown, where: string): ToolError | undefined {
+export function findPrincipalError(principal: unknown, where: string): ToolError | undefined {
   if (principal === undefined || (typeof principal === "string" && principal !== "" && principal.length <= MAX_ID_LENGTH)) return undefined;
-  const given = typeof principal === "string" ? `one of ${principal.length}` : typeInWords(principal);
+  const given = typeof principal === "string" ? `one of ${principal.length}` : describeValueType(principal);
   return new ToolError(
     "invalid_argument",
     `The option "principal" of ${where} must be a string of 1 to ${MAX_ID_LENGTH} characters, not ${given}.`,

@@ -13,7 +13,7 @@ export class StandInError extends ReturnedFailure {
   }
 
   readonly fidelity: Fidelity;
-  /** Set if the answer is the remaining part of one that was truncated, as in `CutOutput.truncation`. */
+  /** Set if the answer is the remaining part of one that was truncated, as in `TruncatedOutput.truncation`. */
   readonly truncation: Truncation | undefined;
 
   constructor(

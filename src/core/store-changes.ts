@@ -22,12 +22,12 @@ export interface StoreFollower {
 }
 
 /** The follower for a store whose processes do not notify each other. */
-export const NOT_FOLLOWED: StoreFollower = Object.freeze({ isLive: false, stop() {} });
+export const NO_FOLLOWER: StoreFollower = Object.freeze({ isLive: false, stop() {} });
 
 /** Sends hints about writes to other processes of the same store, and receives theirs. */
 export interface StoreNotifier {
   /** Called when the write is durable. */
-  note(change: StoreChange): void;
+  notify(change: StoreChange): void;
   follow(listener: (change: StoreChange) => void): StoreFollower;
   close(): Promise<void>;
 }

@@ -10,6 +10,6 @@ export class StoreRefusal extends ToolError {
 }
 
 /** Whether the store may work again later, so that accepted work can wait; false, for example, for a closed store. */
-export function mayServeLater(error: ToolError): boolean {
+export function mayRecoverLater(error: ToolError): boolean {
   return error.retryable || error instanceof StoreRefusal;
 }

@@ -1,7 +1,7 @@
 /** The real clock, randomness, ids and log. Only here does the runtime access them. */
 import { randomFillSync } from "node:crypto";
 import { IS_CLOUDFLARE_WORKER } from "./node-version.ts";
-import { lateExpiry, lateTimer, MAX_TIMER_MS } from "./late-timer.ts";
+import { setLazyExpiry, setLazyTimer, MAX_TIMER_MS } from "./late-timer.ts";
 import type { Clock, Ids, Log, Ports } from "./ports.ts";
 
 /**
@@ -10,12 +10,12 @@ import type { Clock, Ids, Log, Ports } from "./ports.ts";
  */
 class KeepAlive {
   #holders = 0;
-  #armingIsDue = false;
+  #isArmingScheduled = false;
   #handle: NodeJS.Timeout | undefined;
 
   hold(): void {
-    if (this.#holders++ > 0 || this.#armingIsDue) return;
-    this.#armingIsDue = true;
+    if (this.#holders++ > 0 || this.#isArmingScheduled) return;
+    this.#isArmingScheduled = true;
     setImmediate(() => this.#arm());
   }
 
@@ -26,7 +26,7 @@ class KeepAlive {
   }
 
   #arm(): void {
-    this.#armingIsDue = false;
+    this.#isArmingScheduled = false;
     if (this.#holders > 0) this.#handle ??= setInterval(() => {}, MAX_TIMER_MS);
   }
 }
@@ -67,8 +67,8 @@ const systemClock: Clock = {
   now: () => performance.now(),
   wallTime: () => Date.now(),
   processorTime,
-  expiry: lateExpiry,
-  timer: (fire, delayMs, options) => lateTimer(fire, performance.now() + delayMs, options?.background === true),
+  expiry: setLazyExpiry,
+  timer: (fire, delayMs, options) => setLazyTimer(fire, performance.now() + delayMs, options?.background === true),
 };
 
 /**

@@ -8,7 +8,7 @@ function isTraceparent(value: unknown): value is string {
 }
 
 /** Returns the `traceparent` of the fields if an event can hold it; the fields come from a propagator of the program. */
-export function spanOf(fields: { readonly traceparent?: unknown } | undefined): string | undefined {
+export function readTraceparent(fields: { readonly traceparent?: unknown } | undefined): string | undefined {
   const traceparent = fields?.traceparent;
   return isTraceparent(traceparent) ? traceparent : undefined;
 }

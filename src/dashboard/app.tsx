@@ -11,33 +11,33 @@ import { JobsScreen } from "./jobs/jobs-screen.tsx";
 import { Connection } from "./server/connection.ts";
 import { ConnectionContext, useConnectionState } from "./server/use-server.ts";
 import { SessionsScreen } from "./sessions/sessions-screen.tsx";
-import { FailedScreen } from "./shell/failed-screen.tsx";
+import { ScreenErrorBoundary } from "./shell/failed-screen.tsx";
 import { KeyScreen } from "./shell/key-screen.tsx";
-import { NowhereScreen } from "./shell/nowhere-screen.tsx";
+import { NotFoundScreen } from "./shell/nowhere-screen.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { basePath, usePathParts } from "./show/address.ts";
-import { late } from "./show/late.ts";
+import { lazyScreen } from "./show/late.ts";
 import { Loading } from "./show/parts.tsx";
 import { TimelineScreen } from "./timeline/timeline-screen.tsx";
 import { ToolsScreen } from "./tools/tools-screen.tsx";
 
 // Loaded when they are first shown.
-const AgentsScreen = late(async () => (await import("./agents/agents-screen.tsx")).AgentsScreen);
-const AuditScreen = late(async () => (await import("./audit/audit-screen.tsx")).AuditScreen);
-const DiffScreen = late(async () => (await import("./diff/diff-screen.tsx")).DiffScreen);
-const ProcessesScreen = late(async () => (await import("./processes/processes-screen.tsx")).ProcessesScreen);
-const ReplayScreen = late(async () => (await import("./replay/replay-screen.tsx")).ReplayScreen);
-const SchedulesScreen = late(async () => (await import("./schedules/schedules-screen.tsx")).SchedulesScreen);
+const AgentsScreen = lazyScreen(async () => (await import("./agents/agents-screen.tsx")).AgentsScreen);
+const AuditScreen = lazyScreen(async () => (await import("./audit/audit-screen.tsx")).AuditScreen);
+const DiffScreen = lazyScreen(async () => (await import("./diff/diff-screen.tsx")).DiffScreen);
+const ProcessesScreen = lazyScreen(async () => (await import("./processes/processes-screen.tsx")).ProcessesScreen);
+const ReplayScreen = lazyScreen(async () => (await import("./replay/replay-screen.tsx")).ReplayScreen);
+const SchedulesScreen = lazyScreen(async () => (await import("./schedules/schedules-screen.tsx")).SchedulesScreen);
 
 export function App(): ReactNode {
   const [connection] = useState(() => new Connection());
   return (
     <ConnectionContext value={connection}>
-      <FailedScreen>
+      <ScreenErrorBoundary>
         <Router base={basePath()}>
-          <Gate />
+          <KeyGate />
         </Router>
-      </FailedScreen>
+      </ScreenErrorBoundary>
     </ConnectionContext>
   );
 }
@@ -47,13 +47,13 @@ export function App(): ReactNode {
  * was
  * typed in them, for the next key of the same principal.
  */
-function Gate(): ReactNode {
+function KeyGate(): ReactNode {
   const { key, isKept, generation } = useConnectionState();
   const parts = usePathParts();
   const [name] = parts;
   const isAsked = key === undefined && name !== "file";
   useDroppedFiles(!(isAsked && isKept)); // a file would replace the screens that are kept
-  if (screenAt(parts) === undefined) return <NowhereScreen />;
+  if (findScreen(parts) === undefined) return <NotFoundScreen />;
   return (
     <>
       {(!isAsked || isKept) && (
@@ -67,21 +67,21 @@ function Gate(): ReactNode {
 }
 
 function Screens({ Frame }: { readonly Frame: typeof Shell }): ReactNode {
-  const [queries] = useState(makeQueries);
+  const [queries] = useState(createQueryClient);
   const [name = "", id, ...rest] = usePathParts();
   return (
     <QueryClientProvider client={queries}>
       <Frame>
-        <FailedScreen place={`${name}/${id}`}>
-          <Suspense fallback={<Loading />}>{screenAt([name, id, ...rest])}</Suspense>
-        </FailedScreen>
+        <ScreenErrorBoundary place={`${name}/${id}`}>
+          <Suspense fallback={<Loading />}>{findScreen([name, id, ...rest])}</Suspense>
+        </ScreenErrorBoundary>
       </Frame>
     </QueryClientProvider>
   );
 }
 
 /** Returns the screen of an address; undefined if there is none. The `key` makes a new screen for another id, without state of the last one. */
-function screenAt([name = "", id, part, callId]: readonly (string | undefined)[]): ReactNode {
+function findScreen([name = "", id, part, callId]: readonly (string | undefined)[]): ReactNode {
   if (name === "") return <Redirect to="/sessions" replace />;
   const isSession = name === "sessions" && id !== undefined && id !== "";
   if (isSession && part === "replay") return <ReplayScreen key={id} sessionId={id} />;
@@ -100,7 +100,7 @@ function screenAt([name = "", id, part, callId]: readonly (string | undefined)[]
   return undefined;
 }
 
-function makeQueries(): QueryClient {
+function createQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {
       queries: {

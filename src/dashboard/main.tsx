@@ -3,7 +3,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.tsx";
 import { applyTheme } from "./shell/theme.tsx";
-import { completeAddress } from "./show/address.ts";
+import { addBasePath } from "./show/address.ts";
 import "./styles/base.css";
 import "./styles/parts.css";
 import "./styles/replay.css";
@@ -12,7 +12,7 @@ import "./styles/timeline.css";
 const root = document.querySelector("#root");
 if (root === null) throw new Error("The page has no element for the dashboard.");
 applyTheme();
-completeAddress();
+addBasePath();
 createRoot(root).render(
   <StrictMode>
     <App />

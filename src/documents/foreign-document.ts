@@ -1,7 +1,7 @@
 /** Recognizes documents of other formats, so that an error message can say what would work. */
-import { typeInWords } from "../core/base/wording.ts";
+import { describeValueType } from "../core/base/wording.ts";
 
-interface Kind {
+interface ForeignFormat {
   /** The keys that identify the format, with their types; `a.b` is a key inside an object. */
   readonly keys: Readonly<Record<string, "a string" | "a number" | "an array" | "an object">>;
   readonly what: string;
@@ -13,7 +13,7 @@ const OPENAPI = {
   instead: 'Use it as the document of a toolset of type = "openapi".',
 };
 
-const KINDS: readonly Kind[] = [
+const FOREIGN_FORMATS: readonly ForeignFormat[] = [
   { keys: { openapi: "a string", info: "an object" }, ...OPENAPI },
   { keys: { swagger: "a string", info: "an object" }, ...OPENAPI },
   {
@@ -77,8 +77,8 @@ export interface ForeignDocument {
 }
 
 /** Returns the known format of a document that is not of the expected one; undefined for any other document. */
-export function foreignDocument(value: unknown): ForeignDocument | undefined {
-  return KINDS.find(({ keys }) => Object.entries(keys).every(([key, type]) => typeInWords(valueAt(value, key.split("."))) === type));
+export function recognizeForeignDocument(value: unknown): ForeignDocument | undefined {
+  return FOREIGN_FORMATS.find(({ keys }) => Object.entries(keys).every(([key, type]) => describeValueType(valueAt(value, key.split("."))) === type));
 }
 
 function valueAt(value: unknown, [key, ...more]: readonly string[]): unknown {

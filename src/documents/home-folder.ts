@@ -11,7 +11,7 @@ import { ToolError } from "../core/error.ts";
 export function homeFolder(home?: string): string {
   try {
     const known = home ?? homedir(); // throws if HOME is not set and the system does not know this user
-    return isWholePath(known) ? known : userInfo().homedir;
+    return isFullyQualifiedPath(known) ? known : userInfo().homedir;
   } catch (thrown: unknown) {
     throw new ToolError("invalid_argument", "This user has no home folder.", {
       hint: "Set HOME to the absolute path of one.",
@@ -21,11 +21,11 @@ export function homeFolder(home?: string): string {
 }
 
 /** Whether a path is absolute on every drive. On Windows, `/home/ada` is a different folder on each drive, where anyone may create it. */
-export function isWholePath(path: string, platform: string = process.platform): boolean {
+export function isFullyQualifiedPath(path: string, platform: string = process.platform): boolean {
   return platform === "win32" ? win32.isAbsolute(path) && win32.parse(path).root.length > 1 : posix.isAbsolute(path);
 }
 
 /** Replaces a leading `~` by the user's home folder. */
-export function withHome(path: string, platform: string = process.platform): string {
+export function expandHome(path: string, platform: string = process.platform): string {
   return path.replace(platform === "win32" ? /^~(?=[\\/]|$)/u : /^~(?=\/|$)/u, () => homeFolder());
 }

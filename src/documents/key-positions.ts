@@ -1,5 +1,5 @@
 /** Records the position of each key of a document, so that a problem found later can still name its position. */
-import { jsonPath } from "../core/base/json.ts";
+import { formatJsonPath } from "../core/base/json.ts";
 
 /** Line and column, both counted from 1; columns in UTF-16 code units. */
 export interface Position {
@@ -27,17 +27,17 @@ export class KeyPositions {
 
   /** Records the position of a key, unless it has one. */
   add(path: KeyPath, position: Position): void {
-    const key = jsonPath(path);
+    const key = formatJsonPath(path);
     if (!this.#positions.has(key)) this.#positions.set(key, position);
   }
 
   /** Returns the position of a key, else of its nearest ancestor, else the start of the file. */
-  of(path: KeyPath): Position {
+  get(path: KeyPath): Position {
     const fill = this.#fill;
     this.#fill = undefined;
     fill?.(this);
     for (let length = path.length; length > 0; length--) {
-      const position = this.#positions.get(jsonPath(path.slice(0, length)));
+      const position = this.#positions.get(formatJsonPath(path.slice(0, length)));
       if (position !== undefined) return position;
     }
     return START;

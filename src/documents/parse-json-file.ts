@@ -19,7 +19,7 @@ const CONFIG_LIMITS: JsonFileLimits = { maxDepth: 32, maxNodes: 100_000 };
 export function parseJsonFile(text: string, file: string, limits: JsonFileLimits = CONFIG_LIMITS): ParsedFile {
   const { maxDepth, maxNodes, positionDepth = maxDepth } = limits;
   const value = parseJsonText(text, file, { maxDepth, maxNodes });
-  return { value, positions: new KeyPositions((positions) => addJsonPositions(text, positions, positionDepth)) };
+  return { value, positions: new KeyPositions((positions) => scanPositions(text, positions, positionDepth)) };
 }
 
 /** Returns only the value, for documents whose positions are not needed. @throws as `parseJsonFile` */
@@ -35,8 +35,8 @@ export function parseJsonText(text: string, file: string, limits: ParseOptions):
 }
 
 /** @param maxDepth keys below this depth get no position */
-function addJsonPositions(text: string, positions: KeyPositions, maxDepth: number): void {
-  new JsonScanner(text, positions, maxDepth).value([]);
+function scanPositions(text: string, positions: KeyPositions, maxDepth: number): void {
+  new JsonScanner(text, positions, maxDepth).scanValue([]);
 }
 
 class JsonScanner {
@@ -54,41 +54,41 @@ class JsonScanner {
   }
 
   /** Recursive: the parser has already limited the depth. */
-  value(path: KeyPath): void {
-    this.#to(SPACE);
+  scanValue(path: KeyPath): void {
+    this.#skipMatch(SPACE);
     const first = this.#text[this.#at];
     if (first === "{") this.#members("}", path);
     else if (first === "[") this.#members("]", path);
-    else if (first === '"') this.#string();
-    else this.#to(PRIMITIVE);
-    this.#to(SPACE);
+    else if (first === '"') this.#skipString();
+    else this.#skipMatch(PRIMITIVE);
+    this.#skipMatch(SPACE);
   }
 
   /** Scans the members of an object or an array. */
   #members(end: "}" | "]", path: KeyPath): void {
     this.#at++;
     for (let index = 0; ; index++) {
-      this.#to(SPACE);
+      this.#skipMatch(SPACE);
       if (this.#text[this.#at] === end || this.#at >= this.#text.length) break;
       const start = this.#at;
-      const here = [...path, end === "}" ? this.#key() : index];
-      if (here.length <= this.#maxDepth) this.#positions.add(here, this.#lines.positionAt(start));
-      this.value(here);
+      const memberPath = [...path, end === "}" ? this.#scanKey() : index];
+      if (memberPath.length <= this.#maxDepth) this.#positions.add(memberPath, this.#lines.positionAt(start));
+      this.scanValue(memberPath);
       if (this.#text[this.#at] === ",") this.#at++;
     }
     this.#at++;
   }
 
-  #key(): string {
+  #scanKey(): string {
     const start = this.#at;
-    this.#string();
+    this.#skipString();
     const written = this.#text.slice(start + 1, this.#at - 1);
-    this.#to(COLON);
-    return written.includes("\\") ? unescape(written) : written;
+    this.#skipMatch(COLON);
+    return written.includes("\\") ? decodeEscapes(written) : written;
   }
 
   /** Moves past the closing quote: the first one after an even number of backslashes. */
-  #string(): void {
+  #skipString(): void {
     for (let quote = this.#text.indexOf('"', this.#at + 1); quote >= 0; quote = this.#text.indexOf('"', quote + 1)) {
       let before = quote - 1;
       while (this.#text[before] === "\\") before--;
@@ -98,7 +98,7 @@ class JsonScanner {
   }
 
   /** Moves past what a sticky pattern matches here. */
-  #to(pattern: RegExp): void {
+  #skipMatch(pattern: RegExp): void {
     pattern.lastIndex = this.#at;
     if (pattern.test(this.#text)) this.#at = pattern.lastIndex;
   }
@@ -115,7 +115,7 @@ const LETTERS: ReadonlyMap<string, string> = new Map([
   ["t", "\t"],
 ]);
 
-function unescape(written: string): string {
+function decodeEscapes(written: string): string {
   return written.replaceAll(/\\(?:u([0-9a-fA-F]{4})|(.))/gu, (_all, code: string | undefined, letter: string | undefined) =>
     code === undefined ? (LETTERS.get(letter ?? "") ?? letter ?? "") : String.fromCharCode(Number.parseInt(code, 16)),
   );
@@ -124,7 +124,7 @@ function unescape(written: string): string {
 const TOKENS = /"(?:[^"\\]|\\[^])*"?|\/\/[^\r\n]*|\/\*[^]*?(?:\*\/|$)|[^\s]/gu;
 
 /** Replaces comments, and commas before a closing bracket, by spaces, so that all positions stay the same. Takes linear time. */
-export function withoutComments(text: string): string {
+export function blankComments(text: string): string {
   const tokens = Array.from(text.matchAll(TOKENS), ({ 0: token, index }) => ({ token, index }));
   const plain = tokens.filter(({ token }) => !isComment(token));
   const blanks = [

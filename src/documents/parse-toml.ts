@@ -1,7 +1,7 @@
 import { TomlError, parse } from "smol-toml";
 import type { ParsedFile } from "./key-positions.ts";
 import { syntaxError } from "./problems.ts";
-import { RefusedToml, tomlPositions } from "./toml-positions.ts";
+import { RefusedTomlError, findTomlPositions } from "./toml-positions.ts";
 
 /** Deeper than any document a person writes, and small enough for the stack. */
 const MAX_DEPTH = 32;
@@ -10,9 +10,9 @@ const MAX_DEPTH = 32;
 export function parseToml(text: string, file: string): ParsedFile {
   try {
     const value = parse(text, { maxDepth: MAX_DEPTH });
-    return { value, positions: tomlPositions(text, decodeKey) };
+    return { value, positions: findTomlPositions(text, decodeKey) };
   } catch (error: unknown) {
-    if (error instanceof RefusedToml) throw syntaxError(file, error.position, `not valid TOML: ${error.message}.`, error);
+    if (error instanceof RefusedTomlError) throw syntaxError(file, error.position, `not valid TOML: ${error.message}.`, error);
     if (!(error instanceof TomlError)) throw error;
     const problem =
       error.message

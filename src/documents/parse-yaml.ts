@@ -32,23 +32,23 @@ export function parseYaml(text: string, file: string, limits: YamlLimits = CONFI
     logLevel: "error",
     lineCounter: lines,
   });
-  const tokens = tokensOf(text, new Parser(lines.addNewLine), { file, limits });
+  const tokens = readTokens(text, new Parser(lines.addNewLine), { file, limits });
   const [document, second] = composer.compose(tokens, true, text.length);
   const reader = new YamlReader(text, { file, lines, limits });
   if (document === undefined) return { value: {}, positions: reader.positions };
-  reader.refuseErrors(document, second);
+  reader.throwIfInvalid(document, second);
   return { value: document.contents === null ? {} : reader.read(document.contents, []), positions: reader.positions };
 }
 
-const TOKENS = " YAML tokens.";
+const TOO_MANY_TOKENS = " YAML tokens.";
 
 /** Whether `parseYaml` refused a document because it has too many tokens. */
 export function hasTooManyTokens(error: ToolError): boolean {
-  return error.message.endsWith(TOKENS);
+  return error.message.endsWith(TOO_MANY_TOKENS);
 }
 
 /** Yields the tokens. Throws on input that would take the parser too long or overflow its stack, before anything is built. */
-function* tokensOf(
+function* readTokens(
   text: string,
   parser: Parser,
   { file, limits: { maxTokens, maxDepth } }: { readonly file: string; readonly limits: YamlLimits },
@@ -57,10 +57,10 @@ function* tokensOf(
   let count = 0;
   let offset = 0;
   for (const token of new Lexer().lex(text)) {
-    if (++count > maxTokens) throw syntaxError(file, START, `more than ${maxTokens}${TOKENS}`);
-    if (nesting.after(token) > maxDepth)
+    if (++count > maxTokens) throw syntaxError(file, START, `more than ${maxTokens}${TOO_MANY_TOKENS}`);
+    if (nesting.depthAfter(token) > maxDepth)
       throw syntaxError(file, new LineIndex(text).positionAt(offset), `nested deeper than ${maxDepth} levels.`);
-    if (!SIGNS.has(token)) offset += token.length;
+    if (!LEXER_MARKERS.has(token)) offset += token.length;
     yield* parser.next(token);
   }
   yield* parser.end();
@@ -69,37 +69,37 @@ function* tokensOf(
 /** Determines from the tokens alone how deeply the parser has to nest: by brackets, by dashes in one line, and by indentation. */
 class Nesting {
   #flow = 0;
-  #inLine = 0;
+  #dashes = 0;
   /** Indents of the current line and of the lines it is nested in. */
   readonly #indents: number[] = [];
   /** Indent of the current line; undefined after its first token. */
   #indent: number | undefined = 0;
-  #before = "";
+  #previous = "";
 
   /** Returns the minimum depth after one more token. */
-  after(token: string): number {
-    const isScalar = this.#before === SCALAR;
-    this.#before = token;
+  depthAfter(token: string): number {
+    const isScalar = this.#previous === SCALAR_MARKER;
+    this.#previous = token;
     if (token === "\n" || token === "\r\n") this.#beginLine();
-    else if (!SIGNS.has(token)) this.#take(token, isScalar);
-    return Math.max(this.#flow, this.#inLine, this.#indents.length - 1);
+    else if (!LEXER_MARKERS.has(token)) this.#addToken(token, isScalar);
+    return Math.max(this.#flow, this.#dashes, this.#indents.length - 1);
   }
 
   #beginLine(): void {
-    this.#inLine = 0;
+    this.#dashes = 0;
     this.#indent = 0;
   }
 
-  #take(token: string, isScalar: boolean): void {
-    if (this.#indent !== undefined) this.#takeFirst(token, this.#indent);
+  #addToken(token: string, isScalar: boolean): void {
+    if (this.#indent !== undefined) this.#addFirstToken(token, this.#indent);
     if (isScalar) {
       if (token.endsWith("\n")) this.#beginLine(); // a block scalar includes its last line break
     } else if (token === "[" || token === "{") this.#flow++;
     else if (token === "]" || token === "}") this.#flow--;
-    else if (token === "-" || token === "?") this.#inLine++;
+    else if (token === "-" || token === "?") this.#dashes++;
   }
 
-  #takeFirst(token: string, indent: number): void {
+  #addFirstToken(token: string, indent: number): void {
     if (/^ +$/u.test(token)) {
       this.#indent = token.length;
       return;
@@ -112,9 +112,9 @@ class Nesting {
 }
 
 /** The lexer's marker that the next token is a scalar. */
-const SCALAR = "\u001f";
+const SCALAR_MARKER = "\u001f";
 /** Markers of the lexer that are not in the text: of a document, the end of a flow collection, a scalar. */
-const SIGNS: ReadonlySet<string> = new Set(["\u0002", "\u0018", SCALAR]);
+const LEXER_MARKERS: ReadonlySet<string> = new Set(["\u0002", "\u0018", SCALAR_MARKER]);
 const START: Position = { line: 1, column: 1 };
 
 class YamlReader {
@@ -136,13 +136,13 @@ class YamlReader {
     this.#positionDepth = from.limits.positionDepth ?? from.limits.maxDepth;
   }
 
-  refuseErrors(document: Document.Parsed, second: Document.Parsed | undefined): void {
+  throwIfInvalid(document: Document.Parsed, second: Document.Parsed | undefined): void {
     if (document.directives.yaml.version !== "1.2")
       throw this.#error(0, `YAML ${document.directives.yaml.version} is not supported; remove the %YAML line.`);
     const problem = document.errors[0] ?? document.warnings[0];
     if (problem === undefined && second !== undefined)
       throw this.#error(second.range[0], "only one YAML document is supported; remove the ---.");
-    if (problem !== undefined) throw this.#error(problem.pos[0], `not valid YAML: ${withoutDot(problem.message)}.`);
+    if (problem !== undefined) throw this.#error(problem.pos[0], `not valid YAML: ${trimFinalDot(problem.message)}.`);
   }
 
   read(node: unknown, path: KeyPath): unknown {
@@ -154,9 +154,9 @@ class YamlReader {
     if (isScalar(node)) return node.value;
     if (isMap(node)) return this.#readMap(node.items, path);
     return node.items.map((item, index) => {
-      const here = [...path, index];
-      this.#place(here, item);
-      return this.read(item, here);
+      const itemPath = [...path, index];
+      this.#recordPosition(itemPath, item);
+      return this.read(item, itemPath);
     });
   }
 
@@ -172,9 +172,9 @@ class YamlReader {
     for (const { key, value } of items) {
       const name = this.#keyName(key);
       if (Object.hasOwn(table, name)) throw this.#error(offsetOf(key), `the key ${JSON.stringify(name)} appears twice.`);
-      const here = [...path, name];
-      this.#place(here, key);
-      table[name] = this.read(value, here);
+      const keyPath = [...path, name];
+      this.#recordPosition(keyPath, key);
+      table[name] = this.read(value, keyPath);
     }
     return table;
   }
@@ -191,7 +191,7 @@ class YamlReader {
     return key.value;
   }
 
-  #place(path: KeyPath, node: unknown): void {
+  #recordPosition(path: KeyPath, node: unknown): void {
     if (path.length <= this.#positionDepth) this.positions.add(path, this.#positionOf(node));
   }
 
@@ -210,6 +210,6 @@ function offsetOf(node: unknown): number {
   return isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? (node.range?.[0] ?? 0) : 0;
 }
 
-function withoutDot(message: string): string {
+function trimFinalDot(message: string): string {
   return message.endsWith(".") ? message.slice(0, -1) : message;
 }

@@ -1,9 +1,9 @@
 /** Collects the problems of a document, each with its position, to report all of them at once. */
 import { ToolError } from "../core/error.ts";
-import { jsonPath } from "../core/base/json.ts";
+import { formatJsonPath } from "../core/base/json.ts";
 import type { KeyPath, KeyPositions, Position } from "./key-positions.ts";
 
-export interface PlacedProblem {
+export interface ProblemAtPath {
   readonly path: KeyPath;
   readonly problem: string;
 }
@@ -11,7 +11,7 @@ export interface PlacedProblem {
 export class Problems {
   readonly #file: string;
   readonly #positions: KeyPositions;
-  readonly #found: (PlacedProblem & { readonly position: Position; readonly text: string })[] = [];
+  readonly #found: (ProblemAtPath & { readonly position: Position; readonly text: string })[] = [];
 
   constructor(file: string, positions: KeyPositions) {
     this.#file = file;
@@ -19,23 +19,23 @@ export class Problems {
   }
 
   /** Returns an empty collection for the same file. */
-  another(): Problems {
+  createEmpty(): Problems {
     return new Problems(this.#file, this.#positions);
   }
 
   add(path: KeyPath, problem: string): void {
-    this.#found.push({ path, problem, position: this.#positions.of(path), text: this.line(path, problem) });
+    this.#found.push({ path, problem, position: this.#positions.get(path), text: this.formatLine(path, problem) });
   }
 
   /** Returns a problem as one line: `haft.toml:7:3: toolsets.fs.root: must be a string, not a number.` */
-  line(path: KeyPath, problem: string): string {
-    return placedLine(this.#file, this.#positions.of(path), path.length === 0 ? problem : `${keyName(path)}: ${problem}`);
+  formatLine(path: KeyPath, problem: string): string {
+    return formatPlacedLine(this.#file, this.#positions.get(path), path.length === 0 ? problem : `${formatKeyPath(path)}: ${problem}`);
   }
 
   /** Returns the keys of a table in the order of the file: an object puts integer keys first. */
-  inOrder(table: KeyPath, keys: readonly string[]): readonly string[] {
-    const place = (key: string): Position => this.#positions.of([...table, key]);
-    return keys.toSorted((one, other) => compare(place(one), place(other)));
+  sortKeys(table: KeyPath, keys: readonly string[]): readonly string[] {
+    const place = (key: string): Position => this.#positions.get([...table, key]);
+    return keys.toSorted((one, other) => comparePositions(place(one), place(other)));
   }
 
   get count(): number {
@@ -43,18 +43,18 @@ export class Problems {
   }
 
   /** The problems in the order in which they were added. */
-  get found(): readonly PlacedProblem[] {
+  get found(): readonly ProblemAtPath[] {
     return this.#found;
   }
 
   /** Returns all problems as lines, in the order of the file. */
-  lines(): readonly string[] {
-    return this.#found.toSorted((one, other) => compare(one.position, other.position)).map((problem) => problem.text);
+  formatLines(): readonly string[] {
+    return this.#found.toSorted((one, other) => comparePositions(one.position, other.position)).map((problem) => problem.text);
   }
 
   /** @throws ToolError `invalid_config` with all problems in the order of the file; the message is the first one */
   throwIfAny(): void {
-    const lines = this.lines();
+    const lines = this.formatLines();
     const first = lines[0];
     if (first === undefined) return;
     const more = lines.length === 1 ? "" : ` (and ${lines.length - 1} more)`;
@@ -62,22 +62,22 @@ export class Problems {
   }
 }
 
-function compare(one: Position, other: Position): number {
+function comparePositions(one: Position, other: Position): number {
   return one.line - other.line || one.column - other.column;
 }
 
 /** Makes the error of a file that is not valid TOML, YAML or JSON. */
 export function syntaxError(file: string, position: Position, problem: string, cause?: unknown): ToolError {
-  const line = placedLine(file, position, problem);
+  const line = formatPlacedLine(file, position, problem);
   return new ToolError("invalid_config", line, { details: [line], cause });
 }
 
-function placedLine(file: string, position: Position, text: string): string {
+function formatPlacedLine(file: string, position: Position, text: string): string {
   return `${file}:${position.line}:${position.column}: ${text}`;
 }
 
 /** `["toolsets", "my files", "root"]` → `toolsets["my files"].root`. */
-function keyName(path: KeyPath): string {
-  const spelled = jsonPath(path).slice(1);
+function formatKeyPath(path: KeyPath): string {
+  const spelled = formatJsonPath(path).slice(1);
   return spelled.startsWith(".") ? spelled.slice(1) : spelled;
 }

@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import { extname } from "node:path";
 import { ToolError } from "../core/error.ts";
-import { parseJsonFile, withoutComments } from "./parse-json-file.ts";
+import { parseJsonFile, blankComments } from "./parse-json-file.ts";
 import type { ParsedFile } from "./key-positions.ts";
 import type { YamlLimits } from "./parse-yaml.ts";
 import { syntaxError } from "./problems.ts";
@@ -10,7 +10,7 @@ import { readTextFile, type TextFile } from "./read-text-file.ts";
 
 export type DocumentEnding = ".toml" | ".yaml" | ".yml" | ".json" | ".jsonc" | ".code-workspace";
 
-export interface ReadDocument extends ParsedFile {
+export interface LoadedDocument extends ParsedFile {
   /** SHA-256 of the text, in hex. */
   readonly digest: string;
 }
@@ -29,26 +29,26 @@ export interface DocumentFile extends Omit<TextFile, "code"> {
  * @throws ToolError `invalid_config` for another extension, for anything but a regular file in UTF-8, and with line and column for a syntax
  * error
  */
-export async function readDocument({ path, what, endings, maxBytes, hint, limits, jsonComments }: DocumentFile): Promise<ReadDocument> {
-  const problem = endingProblem(path, endings);
+export async function readDocument({ path, what, endings, maxBytes, hint, limits, jsonComments }: DocumentFile): Promise<LoadedDocument> {
+  const problem = findEndingProblem(path, endings);
   if (problem !== undefined) throw new ToolError("invalid_config", `Cannot read the ${what} ${path}: its name ${problem}`);
   const text = await readTextFile({ path, what, code: "invalid_config", maxBytes, hint });
   // the first byte order mark is not part of the text, and parsers skip a second one
   if (text.startsWith("\ufeff")) throw syntaxError(path, { line: 1, column: 1 }, "there is more than one byte order mark.");
   const ending = extname(path).toLowerCase();
-  const parse = await parserFor(ending);
-  const plain = jsonComments === true && parse === parseJsonFile ? withoutComments(text) : text;
+  const parse = await loadParser(ending);
+  const plain = jsonComments === true && parse === parseJsonFile ? blankComments(text) : text;
   try {
     return { ...parse(plain, path, limits), digest: hash("sha256", text) };
   } catch (thrown: unknown) {
-    throw UNESCAPED_PATH.test(text) && thrown instanceof ToolError ? withHint(thrown) : thrown;
+    throw UNESCAPED_PATH.test(text) && thrown instanceof ToolError ? withPathHint(thrown) : thrown;
   }
 }
 
 /** Matches a Windows path with unescaped backslashes in double quotes. */
 const UNESCAPED_PATH = /"[a-z]:\\(?!\\)/iu;
 
-function withHint({ code, message, details, cause }: ToolError): ToolError {
+function withPathHint({ code, message, details, cause }: ToolError): ToolError {
   return new ToolError(code, message, {
     details,
     cause,
@@ -57,16 +57,16 @@ function withHint({ code, message, details, cause }: ToolError): ToolError {
 }
 
 /** Returns `must end in .yaml, .yml or .json.`; undefined if the path has one of the extensions, in any case. */
-export function endingProblem(path: string, endings: readonly DocumentEnding[]): string | undefined {
+export function findEndingProblem(path: string, endings: readonly DocumentEnding[]): string | undefined {
   const ending = extname(path).toLowerCase();
   if (endings.some((known) => known === ending)) return undefined;
   const rest = endings.slice(0, -1).join(", ");
   return `must end in ${rest === "" ? "" : `${rest} or `}${endings.at(-1) ?? ""}.`;
 }
 
-type Parse = (text: string, file: string, limits?: YamlLimits) => ParsedFile;
+type DocumentParser = (text: string, file: string, limits?: YamlLimits) => ParsedFile;
 
-async function parserFor(ending: string): Promise<Parse> {
+async function loadParser(ending: string): Promise<DocumentParser> {
   if (ending === ".toml") return (await import("./parse-toml.ts")).parseToml;
   if (ending === ".yaml" || ending === ".yml") return (await import("./parse-yaml.ts")).parseYaml;
   return parseJsonFile;

@@ -32,7 +32,7 @@ export function readJsonLines<Item>(
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown);
       const place = `${file}:${index + 1}`;
-      problems.push(...(error.details.length > 0 ? error.details.map((detail) => `${place}: ${detail}`) : [placed(error, place)]));
+      problems.push(...(error.details.length > 0 ? error.details.map((detail) => `${place}: ${detail}`) : [formatPlaced(error, place)]));
     }
   }
   const more = problems.length - MAX_PROBLEMS;
@@ -40,7 +40,7 @@ export function readJsonLines<Item>(
 }
 
 /** Returns `file:3:14: …`; the parser has counted columns within the line. */
-function placed({ message }: ToolError, place: string): string {
+function formatPlaced({ message }: ToolError, place: string): string {
   const column = /,? at line 1, column (\d+)/u.exec(message);
   return column === null ? `${place}: ${message}` : `${place}:${column[1]}: ${message.replace(column[0], "")}`;
 }

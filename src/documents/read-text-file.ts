@@ -4,7 +4,7 @@ import { open, type FileHandle } from "node:fs/promises";
 import { ToolError } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { systemCode } from "../core/base/system-code.ts";
+import { systemErrorCode } from "../core/base/system-code.ts";
 
 export interface TextFile {
   readonly path: string;
@@ -18,7 +18,7 @@ export interface TextFile {
 }
 
 /** The fields that errors need. */
-type Named = Pick<TextFile, "path" | "what" | "code">;
+type ErrorFields = Pick<TextFile, "path" | "what" | "code">;
 type Target = Omit<TextFile, "maxBytes">;
 
 /**
@@ -29,7 +29,7 @@ type Target = Omit<TextFile, "maxBytes">;
 export async function readTextFile(target: TextFile): Promise<string> {
   const file = await openRegularFile(target);
   try {
-    return decode(target, await readBytes(target, file));
+    return decodeText(target, await readBytes(target, file));
   } finally {
     await file.close();
   }
@@ -43,27 +43,27 @@ export async function readTextFile(target: TextFile): Promise<string> {
 export async function* readTextPieces(target: Target): AsyncGenerator<string, void, undefined> {
   const file = await openRegularFile(target);
   try {
-    yield* decodePieces(target, piecesOf(file));
+    yield* decodePieces(target, readPieces(file));
   } finally {
     await file.close();
   }
 }
 
 /** Decodes UTF-8 text from pieces, which may be split anywhere. @throws ToolError while iterating, for anything else */
-export async function* decodePieces(target: Named, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
+export async function* decodePieces(target: ErrorFields, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   try {
     for await (const piece of pieces) yield decoder.decode(piece, { stream: true });
     yield decoder.decode();
   } catch (error: unknown) {
-    throw error instanceof TypeError ? notUtf8(target, "it is not valid UTF-8", error) : error;
+    throw error instanceof TypeError ? notUtf8Error(target, "it is not valid UTF-8", error) : error;
   }
 }
 
 const PIECE_BYTES = 256 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 
-async function* piecesOf(file: FileHandle): AsyncGenerator<Uint8Array, void, undefined> {
+async function* readPieces(file: FileHandle): AsyncGenerator<Uint8Array, void, undefined> {
   for (;;) {
     // with an explicit length: file handles of Yarn's Plug'n'Play read nothing without one
     const { bytesRead, buffer } = await file.read(Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES, null);
@@ -76,8 +76,8 @@ async function openRegularFile(target: Target): Promise<FileHandle> {
   const file = await openFile(target);
   try {
     const info = await file.stat();
-    if (info.isDirectory()) throw unreadable(target, "it is a folder", target.hint);
-    if (!info.isFile()) throw unreadable(target, "it is not a regular file but a pipe, socket or device", target.hint);
+    if (info.isDirectory()) throw unreadableError(target, "it is a folder", target.hint);
+    if (!info.isFile()) throw unreadableError(target, "it is not a regular file but a pipe, socket or device", target.hint);
     return file;
   } catch (error: unknown) {
     await file.close();
@@ -90,10 +90,10 @@ async function openFile(target: Target): Promise<FileHandle> {
     // non-blocking, so that opening a pipe does not wait for a writer
     return await open(target.path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (error: unknown) {
-    const code = systemCode(error);
-    if (code === "ENOENT" || code === "ENOTDIR") throw unreadable(target, "there is no such file", undefined, error);
-    if (code === "EACCES" || code === "EPERM") throw unreadable(target, "this user may not read it", undefined, error);
-    throw unreadable(target, `the system reports ${code ?? String(error)}`, undefined, error);
+    const code = systemErrorCode(error);
+    if (code === "ENOENT" || code === "ENOTDIR") throw unreadableError(target, "there is no such file", undefined, error);
+    if (code === "EACCES" || code === "EPERM") throw unreadableError(target, "this user may not read it", undefined, error);
+    throw unreadableError(target, `the system reports ${code ?? String(error)}`, undefined, error);
   }
 }
 
@@ -104,28 +104,28 @@ async function readBytes(target: TextFile, file: FileHandle): Promise<Buffer> {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(CHUNK_BYTES), 0, CHUNK_BYTES, null);
     if (bytesRead === 0) return Buffer.concat(chunks, total);
     total += bytesRead;
-    if (total > target.maxBytes) throw unreadable(target, `it is larger than ${target.maxBytes} bytes`);
+    if (total > target.maxBytes) throw unreadableError(target, `it is larger than ${target.maxBytes} bytes`);
     chunks.push(buffer.subarray(0, bytesRead));
   }
 }
 
-function decode(target: TextFile, bytes: Buffer): string {
+function decodeText(target: TextFile, bytes: Buffer): string {
   const [first, second] = bytes;
-  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) throw notUtf8(target, "it is in UTF-16");
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) throw notUtf8Error(target, "it is in UTF-16");
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch (error: unknown) {
-    throw notUtf8(target, "it is not valid UTF-8", error);
+    throw notUtf8Error(target, "it is not valid UTF-8", error);
   }
-  if (text.includes("\0")) throw notUtf8(target, "it contains NUL characters, as a file in UTF-16 does");
+  if (text.includes("\0")) throw notUtf8Error(target, "it contains NUL characters, as a file in UTF-16 does");
   return text;
 }
 
-function notUtf8(target: Named, reason: string, cause?: unknown): ToolError {
-  return unreadable(target, reason, "Save it as UTF-8.", cause);
+function notUtf8Error(target: ErrorFields, reason: string, cause?: unknown): ToolError {
+  return unreadableError(target, reason, "Save it as UTF-8.", cause);
 }
 
-function unreadable({ path, what, code }: Named, reason: string, hint?: string, cause?: unknown): ToolError {
+function unreadableError({ path, what, code }: ErrorFields, reason: string, hint?: string, cause?: unknown): ToolError {
   return new ToolError(code, `Cannot read the ${what} ${path}: ${reason}.`, omitUndefined({ hint, cause }));
 }

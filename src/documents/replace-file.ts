@@ -18,7 +18,7 @@ export async function replaceFile(path: string, text: string, { mode = 0o644 }: 
   try {
     const file = await open(temporary, "wx", mode);
     try {
-      await keepMode(file, target);
+      await copyMode(file, target);
       await file.writeFile(text);
       await syncFile(file);
     } finally {
@@ -31,7 +31,7 @@ export async function replaceFile(path: string, text: string, { mode = 0o644 }: 
   }
 }
 
-async function keepMode(file: FileHandle, target: string): Promise<void> {
+async function copyMode(file: FileHandle, target: string): Promise<void> {
   const before = await stat(target).catch(() => undefined); // not opened: opening a pipe would wait for a writer
   if (before === undefined) return;
   if (!before.isFile() && !before.isDirectory()) throw new Error("it is not a regular file but a pipe, socket or device");

@@ -3,7 +3,7 @@
  *
  * Only for a document that was parsed successfully: the syntax is not checked again, and values are skipped.
  */
-import { jsonPath } from "../core/base/json.ts";
+import { formatJsonPath } from "../core/base/json.ts";
 import { KeyPositions, LineIndex, type KeyPath, type Position } from "./key-positions.ts";
 
 /** Maximum length of a recorded path. No known key is deeper; deeper keys are reported at their nearest ancestor. */
@@ -12,14 +12,14 @@ const MAX_PATH = 8;
 const MAX_PARTS = 32;
 
 /** @throws RefusedToml @param decodeKey decodes a quoted key with escapes, such as `"a\u0020b"` */
-export function tomlPositions(text: string, decodeKey: (quoted: string) => string): KeyPositions {
+export function findTomlPositions(text: string, decodeKey: (quoted: string) => string): KeyPositions {
   const scanner = new TomlScanner(text, decodeKey);
   scanner.scan();
   return scanner.positions;
 }
 
 /** Thrown for a date that does not exist, which the parser reads as one of the next month, and for a key that it would nest without a limit. */
-export class RefusedToml extends Error {
+export class RefusedTomlError extends Error {
   readonly position: Position;
 
   constructor(problem: string, position: Position) {
@@ -28,7 +28,7 @@ export class RefusedToml extends Error {
   }
 }
 
-function isInCalendar(date: string): boolean {
+function isExistingDate(date: string): boolean {
   const day = new Date(`${date}T00:00:00Z`);
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(date);
 }
@@ -39,7 +39,7 @@ class TomlScanner {
   readonly #lines: LineIndex;
   readonly #decodeKey: (quoted: string) => string;
   /** Number of tables so far in each array of tables, by its path. */
-  readonly #lists = new Map<string, number>();
+  readonly #tableCounts = new Map<string, number>();
   #at = 0;
 
   constructor(text: string, decodeKey: (quoted: string) => string) {
@@ -59,7 +59,7 @@ class TomlScanner {
   #header(): KeyPath {
     const start = this.#at;
     while (this.#peek() === "[") this.#at++;
-    const isList = this.#at - start > 1;
+    const isArrayOfTables = this.#at - start > 1;
     this.#skipSpace();
     const position = this.#lines.positionAt(this.#at);
     const path: (string | number)[] = [];
@@ -67,32 +67,32 @@ class TomlScanner {
       if (path.length >= MAX_PATH) break;
       path.push(part);
       this.positions.add(path, position);
-      const length = this.#lists.get(jsonPath(path));
+      const length = this.#tableCounts.get(formatJsonPath(path));
       if (length !== undefined) path.push(length - 1); // refers to the last table of the array
     }
     while (this.#peek() === "]") this.#at++;
-    return isList ? this.#nextOf(path, position) : path;
+    return isArrayOfTables ? this.#addArrayTable(path, position) : path;
   }
 
   /** Returns the path of a new table at the end of an array of tables. */
-  #nextOf(path: readonly (string | number)[], position: Position): KeyPath {
+  #addArrayTable(path: readonly (string | number)[], position: Position): KeyPath {
     const list = typeof path.at(-1) === "number" ? path.slice(0, -1) : path;
-    const index = this.#lists.get(jsonPath(list)) ?? 0;
-    this.#lists.set(jsonPath(list), index + 1);
+    const index = this.#tableCounts.get(formatJsonPath(list)) ?? 0;
+    this.#tableCounts.set(formatJsonPath(list), index + 1);
     const table = [...list, index];
     this.positions.add(table, position);
     return table;
   }
 
   #keyValue(table: KeyPath): void {
-    const path = this.#key(table);
+    const path = this.#scanKey(table);
     this.#at++; // =
     this.#skipSpace();
-    this.#value(path);
+    this.#scanValue(path);
   }
 
   /** Reads a dotted key. Each of its parts is recorded at the start of the key. */
-  #key(table: KeyPath): KeyPath {
+  #scanKey(table: KeyPath): KeyPath {
     const position = this.#lines.positionAt(this.#at);
     const path = [...table];
     for (const part of this.#keyParts()) {
@@ -108,7 +108,7 @@ class TomlScanner {
     const parts: string[] = [];
     for (;;) {
       parts.push(this.#keyPart());
-      if (parts.length > MAX_PARTS) throw new RefusedToml(`a key has more than ${MAX_PARTS} parts`, this.#lines.positionAt(start));
+      if (parts.length > MAX_PARTS) throw new RefusedTomlError(`a key has more than ${MAX_PARTS} parts`, this.#lines.positionAt(start));
       this.#skipSpace();
       if (this.#peek() !== ".") return parts;
       this.#at++;
@@ -120,17 +120,17 @@ class TomlScanner {
     const start = this.#at;
     const quote = this.#peek();
     if (quote === '"' || quote === "'") {
-      this.#string();
+      this.#skipString();
       const quoted = this.#text.slice(start, this.#at);
       return quote === '"' && quoted.includes("\\") ? this.#decodeKey(quoted) : quoted.slice(1, -1);
     }
-    this.#to(BARE_KEY);
+    this.#skipMatch(BARE_KEY);
     return this.#text.slice(start, this.#at);
   }
 
-  #value(path: KeyPath): void {
+  #scanValue(path: KeyPath): void {
     const first = this.#peek();
-    if (first === '"' || first === "'") this.#string();
+    if (first === '"' || first === "'") this.#skipString();
     else if (first === "[") this.#array(path);
     else if (first === "{") this.#inlineTable(path);
     else this.#bareValue();
@@ -138,10 +138,10 @@ class TomlScanner {
 
   #bareValue(): void {
     const start = this.#at;
-    this.#to(BARE_VALUE);
+    this.#skipMatch(BARE_VALUE);
     const date = DATE.exec(this.#text.slice(start, this.#at))?.[0];
-    if (date === undefined || isInCalendar(date)) return;
-    throw new RefusedToml(`the date ${date} does not exist`, this.#lines.positionAt(start));
+    if (date === undefined || isExistingDate(date)) return;
+    throw new RefusedTomlError(`the date ${date} does not exist`, this.#lines.positionAt(start));
   }
 
   #array(path: KeyPath): void {
@@ -151,7 +151,7 @@ class TomlScanner {
       if (this.#peek() === "]" || this.#at >= this.#text.length) break;
       const item = path.length < MAX_PATH ? [...path, index] : path;
       this.positions.add(item, this.#lines.positionAt(this.#at));
-      this.#value(item);
+      this.#scanValue(item);
     }
     this.#at++;
   }
@@ -167,7 +167,7 @@ class TomlScanner {
   }
 
   /** Skips one of the four kinds of string; a multi-line string may end in up to five quotes. */
-  #string(): void {
+  #skipString(): void {
     const quote = this.#peek() ?? "";
     const long = this.#text.startsWith(quote.repeat(3), this.#at);
     const end = long ? quote.repeat(3) : quote;
@@ -175,7 +175,7 @@ class TomlScanner {
       if (quote === '"' && this.#peek() === "\\") this.#at++;
     }
     this.#at += end.length;
-    if (long) this.#to(quote === '"' ? LAST_QUOTES : LAST_APOSTROPHES);
+    if (long) this.#skipMatch(quote === '"' ? LAST_QUOTES : LAST_APOSTROPHES);
   }
 
   #skipSeparators(): void {
@@ -188,7 +188,7 @@ class TomlScanner {
 
   #skipSpace(): void {
     for (;;) {
-      this.#to(SPACE);
+      this.#skipMatch(SPACE);
       if (this.#peek() !== "#") return;
       const end = this.#text.indexOf("\n", this.#at);
       this.#at = end < 0 ? this.#text.length : end;
@@ -196,7 +196,7 @@ class TomlScanner {
   }
 
   /** Moves past what a sticky pattern matches here; stays in place if it does not match. */
-  #to(pattern: RegExp): void {
+  #skipMatch(pattern: RegExp): void {
     pattern.lastIndex = this.#at;
     if (pattern.test(this.#text)) this.#at = pattern.lastIndex;
   }

@@ -16,40 +16,40 @@ export interface WatchOptions {
  * @param files called again after each change; of a folder, the names in it are watched
  * @returns a function that stops watching
  */
-export function watchFiles(files: () => readonly string[], changed: () => void, options: WatchOptions): () => void {
-  const watcher = new FileWatcher(files, changed, options);
-  return () => watcher.end();
+export function watchFiles(files: () => readonly string[], onChange: () => void, options: WatchOptions): () => void {
+  const watcher = new FileWatcher(files, onChange, options);
+  return () => watcher.stop();
 }
 
 class FileWatcher {
   readonly #files: () => readonly string[];
-  readonly #changed: () => void;
+  readonly #onChange: () => void;
   readonly #clock: Clock;
   readonly #settleMs: number;
   readonly #watchers = new Map<string, FSWatcher>();
   #signature: string;
   #cancel: (() => void) | undefined;
-  #ended = false;
+  #isStopped = false;
 
-  constructor(files: () => readonly string[], changed: () => void, { clock, settleMs = 100 }: WatchOptions) {
+  constructor(files: () => readonly string[], onChange: () => void, { clock, settleMs = 100 }: WatchOptions) {
     this.#files = files;
-    this.#changed = changed;
+    this.#onChange = onChange;
     this.#clock = clock;
     this.#settleMs = settleMs;
-    this.#signature = signatureOf(files());
-    this.#follow();
+    this.#signature = createSignature(files());
+    this.#updateWatchers();
   }
 
-  end(): void {
-    this.#ended = true;
+  stop(): void {
+    this.#isStopped = true;
     this.#cancel?.();
     for (const watcher of this.#watchers.values()) watcher.close();
     this.#watchers.clear();
   }
 
   /** Watches the folders: a watch on a file itself is lost when an editor replaces the file. */
-  #follow(): void {
-    const folders = new Set(this.#files().flatMap(foldersOf));
+  #updateWatchers(): void {
+    const folders = new Set(this.#files().flatMap(listFolders));
     for (const [folder, watcher] of this.#watchers) {
       if (folders.has(folder)) continue;
       watcher.close();
@@ -60,7 +60,7 @@ class FileWatcher {
 
   #watch(folder: string): void {
     try {
-      const watcher = watch(folder, { persistent: false }, () => this.#look());
+      const watcher = watch(folder, { persistent: false }, () => this.#scheduleCompare());
       watcher.on("error", () => {
         watcher.close();
         this.#watchers.delete(folder);
@@ -72,27 +72,27 @@ class FileWatcher {
   }
 
   /** Starts the wait on the first event. Later ones do not extend it, so that a busy folder cannot delay it forever. */
-  #look(): void {
-    if (this.#ended || this.#cancel !== undefined) return;
+  #scheduleCompare(): void {
+    if (this.#isStopped || this.#cancel !== undefined) return;
     this.#cancel = this.#clock.timer(() => this.#compare(), this.#settleMs, { background: true });
   }
 
   #compare(): void {
     this.#cancel = undefined;
-    if (this.#ended) return;
-    const signature = signatureOf(this.#files());
+    if (this.#isStopped) return;
+    const signature = createSignature(this.#files());
     if (signature === this.#signature) return;
     this.#signature = signature;
-    this.#follow();
-    this.#changed();
+    this.#updateWatchers();
+    this.#onChange();
   }
 }
 
-function signatureOf(files: readonly string[]): string {
-  return files.map((file) => `${file}\0${stateOf(file)}`).join("\n");
+function createSignature(files: readonly string[]): string {
+  return files.map((file) => `${file}\0${readState(file)}`).join("\n");
 }
 
-function stateOf(file: string): string {
+function readState(file: string): string {
   try {
     const info = statSync(file, { throwIfNoEntry: false, bigint: true });
     return info === undefined ? "none" : `${info.ino} ${info.size} ${info.mtimeNs}`;
@@ -102,7 +102,7 @@ function stateOf(file: string): string {
 }
 
 /** Returns the folder of the file, and that of the file it links to. */
-function foldersOf(file: string): readonly string[] {
+function listFolders(file: string): readonly string[] {
   const folder = dirname(file);
   try {
     const info = statSync(file);

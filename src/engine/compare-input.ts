@@ -1,5 +1,5 @@
 /** Measures how similar two inputs are, and lists their differences, by the leaves of their JSON. */
-import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, formatJsonPath, type JsonValue } from "../core/base/json.ts";
 
 /** The values by their `$` paths. An empty array or object counts as a leaf. */
 export type Leaves = ReadonlyMap<string, JsonValue>;
@@ -7,27 +7,27 @@ export type Leaves = ReadonlyMap<string, JsonValue>;
 /** Maximum number of leaves that are compared; further ones are ignored. */
 const MAX_LEAVES = 2_000;
 const MAX_DIFFERENCES = 5;
-const SHOWN = 60;
+const MAX_VALUE_CHARS = 60;
 const ROOT = "$";
 const EMPTY_LIST: JsonValue = Object.freeze([]);
 const EMPTY_OBJECT: JsonValue = Object.freeze({});
 
 export function leavesOf(input: JsonValue): Leaves {
   const leaves = new Map<string, JsonValue>();
-  collect(input, ROOT, leaves);
+  collectLeaves(input, ROOT, leaves);
   return leaves;
 }
 
-function collect(value: JsonValue, path: string, leaves: Map<string, JsonValue>): void {
+function collectLeaves(value: JsonValue, path: string, leaves: Map<string, JsonValue>): void {
   if (leaves.size >= MAX_LEAVES) return;
   if (isJsonArray(value)) {
     if (value.length === 0) leaves.set(path, EMPTY_LIST);
     for (let index = 0; index < value.length && leaves.size < MAX_LEAVES; index++)
-      collect(value[index] ?? null, `${path}[${index}]`, leaves);
+      collectLeaves(value[index] ?? null, `${path}[${index}]`, leaves);
   } else if (isJsonObject(value)) {
     const entries = Object.entries(value);
     if (entries.length === 0 && path !== ROOT) leaves.set(path, EMPTY_OBJECT);
-    for (const [key, item] of entries) collect(item, path + jsonPath([key]).slice(1), leaves);
+    for (const [key, item] of entries) collectLeaves(item, path + formatJsonPath([key]).slice(1), leaves);
   } else {
     leaves.set(path, value);
   }
@@ -44,18 +44,18 @@ export function similarity(one: Leaves, other: Leaves): number {
   for (const [path, value] of one) {
     const counterpart = other.get(path);
     if (counterpart === undefined) places++;
-    else shared += likeness(value, counterpart);
+    else shared += valueSimilarity(value, counterpart);
   }
   return places === 0 ? 1 : shared / places;
 }
 
-function likeness(one: JsonValue, other: JsonValue): number {
+function valueSimilarity(one: JsonValue, other: JsonValue): number {
   if (one === other) return 1;
   if (typeof one === "number" && typeof other === "number") return 0.25;
-  return typeof one === "string" && typeof other === "string" ? 0.5 * sharedEnds(one, other) : 0;
+  return typeof one === "string" && typeof other === "string" ? 0.5 * sharedEndsRatio(one, other) : 0;
 }
 
-function sharedEnds(one: string, other: string): number {
+function sharedEndsRatio(one: string, other: string): number {
   const shorter = Math.min(one.length, other.length);
   let start = 0;
   while (start < shorter && one[start] === other[start]) start++;
@@ -65,20 +65,20 @@ function sharedEnds(one: string, other: string): number {
 }
 
 /** One line for each difference between the asked input and the recorded one, at most five and a line with the number of the rest. */
-export function differences(asked: Leaves, recorded: Leaves): readonly string[] {
+export function describeDifferences(asked: Leaves, recorded: Leaves): readonly string[] {
   const lines: string[] = [];
   for (const [path, value] of asked) {
     const counterpart = recorded.get(path);
-    if (counterpart === undefined) lines.push(`${path} is ${spell(value)}, but was not given when it was recorded`);
-    else if (counterpart !== value) lines.push(`${path} is ${spell(value)}, but was ${spell(counterpart)} when it was recorded`);
+    if (counterpart === undefined) lines.push(`${path} is ${formatValue(value)}, but was not given when it was recorded`);
+    else if (counterpart !== value) lines.push(`${path} is ${formatValue(value)}, but was ${formatValue(counterpart)} when it was recorded`);
   }
   for (const [path, value] of recorded)
-    if (!asked.has(path)) lines.push(`${path} is missing, but was ${spell(value)} when it was recorded`);
+    if (!asked.has(path)) lines.push(`${path} is missing, but was ${formatValue(value)} when it was recorded`);
   const more = lines.length - MAX_DIFFERENCES;
   return more <= 0 ? lines : [...lines.slice(0, MAX_DIFFERENCES), `and ${more} more`];
 }
 
-function spell(value: JsonValue): string {
+function formatValue(value: JsonValue): string {
   const text = JSON.stringify(value);
-  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN)}… (${text.length} characters)`;
+  return text.length <= MAX_VALUE_CHARS ? text : `${text.slice(0, MAX_VALUE_CHARS)}… (${text.length} characters)`;
 }

@@ -4,7 +4,7 @@ import type { Tool } from "../core/tool.ts";
 
 interface EffectRule {
   readonly pattern: string;
-  readonly fits: (name: string) => boolean;
+  readonly matches: (name: string) => boolean;
   readonly effects: Effects;
   used: boolean;
 }
@@ -14,13 +14,13 @@ export class EffectOverrides {
   readonly #rules: readonly EffectRule[];
 
   constructor(effects: Readonly<Record<string, Effects>>) {
-    this.#rules = Object.entries(effects).map(([pattern, each]) => ({ pattern, fits: namePattern(pattern), effects: each, used: false }));
+    this.#rules = Object.entries(effects).map(([pattern, each]) => ({ pattern, fits: compileNamePattern(pattern), effects: each, used: false }));
   }
 
   /** Applies the first rule that matches the name of the tool, or its other name. */
-  applied(tool: Tool, otherName?: string): Tool {
+  apply(tool: Tool, otherName?: string): Tool {
     const names = otherName === undefined ? [tool.name] : [tool.name, otherName];
-    const rule = this.#rules.find((each) => names.some(each.fits));
+    const rule = this.#rules.find((each) => names.some(each.matches));
     if (rule === undefined) return tool;
     rule.used = true;
     return { ...tool, effects: rule.effects };
@@ -32,7 +32,7 @@ export class EffectOverrides {
 }
 
 /** Matches names against a pattern, `*` for any characters. The parts are searched from left to right, so matching is linear. */
-export function namePattern(pattern: string): (name: string) => boolean {
+export function compileNamePattern(pattern: string): (name: string) => boolean {
   const parts = pattern.split("*");
   const first = parts[0] ?? "";
   const last = parts.at(-1) ?? "";

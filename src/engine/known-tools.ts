@@ -33,17 +33,17 @@ export interface KnownToolsOptions {
 const DEFAULT_OPEN_TIMEOUT_MS = 10_000;
 const DEFAULT_IDLE_MS = 600_000;
 
-const STATES = new WeakMap<Engine, LazyServer>();
+const LAZY_SERVERS = new WeakMap<Engine, LazyServer>();
 
 /** The state of an engine that `knownTools` made; undefined for any other engine. */
-export function stateOf(engine: Engine): ServerState | undefined {
-  return STATES.get(engine)?.state;
+export function serverStateOf(engine: Engine): ServerState | undefined {
+  return LAZY_SERVERS.get(engine)?.state;
 }
 
 /** Gives `engine` the state of `inner`, which it wraps, if `knownTools` made that. */
-export function sharesState(engine: Engine, inner: Engine): void {
-  const server = STATES.get(inner);
-  if (server !== undefined) STATES.set(engine, server);
+export function shareServerState(engine: Engine, inner: Engine): void {
+  const server = LAZY_SERVERS.get(inner);
+  if (server !== undefined) LAZY_SERVERS.set(engine, server);
 }
 
 /**
@@ -64,8 +64,8 @@ export function knownTools(inner: Engine, options: KnownToolsOptions): Engine {
   const { memory, identity } = options;
   const key = canonicalJson(identity);
   const server = new LazyServer(inner, {
-    recall: () => memory.read(key),
-    remember: (tools) => memory.write(key, tools),
+    loadTools: () => memory.read(key),
+    storeTools: (tools) => memory.write(key, tools),
     openTimeoutMs: options.openTimeoutMs ?? DEFAULT_OPEN_TIMEOUT_MS,
     idleMs: options.idleMs ?? DEFAULT_IDLE_MS,
   });
@@ -85,9 +85,9 @@ export function knownTools(inner: Engine, options: KnownToolsOptions): Engine {
       : { simulate: (request, context) => server.run(request, context, (...call) => inner.simulate?.(...call)) }),
     ...sessionMethods(inner, server),
     close: () => server.close(),
-    ...(peer === undefined ? {} : { [MCP_PEER]: startingPeer(peer, (signal) => server.startForPeer(signal)) }),
+    ...(peer === undefined ? {} : { [MCP_PEER]: lazyPeer(peer, (signal) => server.startForPeer(signal)) }),
   };
-  STATES.set(engine, server);
+  LAZY_SERVERS.set(engine, server);
   return engine;
 }
 
@@ -110,12 +110,12 @@ function sessionMethods(inner: Engine, server: LazyServer): Partial<Engine> {
   };
 }
 
-type Ask = (params: JsonObject, options: PeerOptions) => Promise<JsonObject>;
+type PeerRequest = (params: JsonObject, options: PeerOptions) => Promise<JsonObject>;
 
 /** Makes every request wait for `start` first, and reject with its error. `onNotification`, `name` and `identity` do not start the server. */
-function startingPeer(peer: McpPeer, start: (signal: AbortSignal) => Promise<void>): McpPeer {
-  const started =
-    (ask: Ask): Ask =>
+function lazyPeer(peer: McpPeer, start: (signal: AbortSignal) => Promise<void>): McpPeer {
+  const afterStart =
+    (ask: PeerRequest): PeerRequest =>
     async (params, options) => {
       await start(options.signal);
       return await ask(params, options);
@@ -127,18 +127,18 @@ function startingPeer(peer: McpPeer, start: (signal: AbortSignal) => Promise<voi
     get identity() {
       return peer.identity;
     },
-    listResources: started((params, options) => peer.listResources(params, options)),
-    listResourceTemplates: started((params, options) => peer.listResourceTemplates(params, options)),
-    readResource: started((params, options) => peer.readResource(params, options)),
-    subscribe: started((params, options) => peer.subscribe(params, options)),
+    listResources: afterStart((params, options) => peer.listResources(params, options)),
+    listResourceTemplates: afterStart((params, options) => peer.listResourceTemplates(params, options)),
+    readResource: afterStart((params, options) => peer.readResource(params, options)),
+    subscribe: afterStart((params, options) => peer.subscribe(params, options)),
     unsubscribe: async (params, options) => {
       await start(options.signal).catch(() => undefined); // also before unsubscribing: after a later start the server would be subscribed to again
       return await peer.unsubscribe(params, options);
     },
-    listPrompts: started((params, options) => peer.listPrompts(params, options)),
-    getPrompt: started((params, options) => peer.getPrompt(params, options)),
-    complete: started((params, options) => peer.complete(params, options)),
-    setLogLevel: started((params, options) => peer.setLogLevel(params, options)),
+    listPrompts: afterStart((params, options) => peer.listPrompts(params, options)),
+    getPrompt: afterStart((params, options) => peer.getPrompt(params, options)),
+    complete: afterStart((params, options) => peer.complete(params, options)),
+    setLogLevel: afterStart((params, options) => peer.setLogLevel(params, options)),
     onNotification: (listener) => peer.onNotification(listener),
   };
 }

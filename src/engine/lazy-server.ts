@@ -1,10 +1,10 @@
 /** The lifecycle of a lazy server: its stored tools, its start, which callers share, and its stop after being idle. */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest, EngineSession } from "../core/engine.ts";
-import { ToolError, describeThrown, hintsOf } from "../core/error.ts";
+import { ToolError, describeThrown, pickHints } from "../core/error.ts";
 import { RemoteJob } from "../core/remote-job.ts";
 import type { Tool } from "../core/tool.ts";
-import { untilAborted } from "../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../core/base/until-aborted.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 import { addTo } from "../core/base/add-to.ts";
 
@@ -13,9 +13,9 @@ export type ServerState = "configured" | "known" | "started" | "used";
 
 export interface LazyServerOptions {
   /** Returns the stored tools, or undefined. A rejection is logged and counts as undefined. */
-  readonly recall: () => Promise<readonly Tool[] | undefined>;
+  readonly loadTools: () => Promise<readonly Tool[] | undefined>;
   /** Stores the tools. A rejection is logged. */
-  readonly remember: (tools: readonly Tool[]) => Promise<void>;
+  readonly storeTools: (tools: readonly Tool[]) => Promise<void>;
   readonly openTimeoutMs: number;
   readonly idleMs: number;
 }
@@ -25,7 +25,7 @@ type Work = (request: EngineRequest, context: ToolContext) => unknown;
 /** Fingerprints of the tools by name: several only if tools share a name. */
 type Fingerprints = ReadonlyMap<string, readonly string[]>;
 
-const NONE: Fingerprints = new Map();
+const NO_FINGERPRINTS: Fingerprints = new Map();
 
 export class LazyServer {
   readonly #inner: Engine;
@@ -35,19 +35,19 @@ export class LazyServer {
   #context: EngineContext | undefined;
   #closing = new AbortController();
   /** The fingerprints that the runtime has (`#told`), and those of the running server (`#live`). */
-  #told: Fingerprints = NONE;
-  #live: Fingerprints = NONE;
+  #runtimeFingerprints: Fingerprints = NO_FINGERPRINTS;
+  #serverFingerprints: Fingerprints = NO_FINGERPRINTS;
   #tools: readonly Tool[] = [];
   /** Whether the server has just listed `#tools`, so that `list` need not ask it again. */
-  #fresh = false;
+  #isFreshlyListed = false;
   #running = false;
   /** Whether the engine was opened, or its opening has begun, and it has not been closed since. */
-  #engaged = false;
+  #isOpened = false;
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
   /** A start that timed out or was cancelled and has not ended: its clean-up would close a new start at the same time. */
-  #givenUp: Promise<void> | undefined;
-  #busy = 0;
+  #abandonedStart: Promise<void> | undefined;
+  #activeCount = 0;
   readonly #sessions = new Set<string>();
   #peerInUse = false;
   #cancelIdle: (() => void) | undefined;
@@ -62,54 +62,54 @@ export class LazyServer {
   }
 
   async open(context: EngineContext): Promise<readonly Tool[]> {
-    await this.#rested();
+    await this.#untilStopped();
     this.#closing = new AbortController();
     this.#context = context;
-    const remembered = await this.#recall(context);
+    const remembered = await this.#loadTools(context);
     if (remembered === undefined) {
       const tools = await this.#openInner(context, AbortSignal.any([context.signal, this.#closing.signal]));
-      this.#told = this.#live;
-      await this.#remember(context);
-      this.#restOrIdle();
+      this.#runtimeFingerprints = this.#serverFingerprints;
+      await this.#storeTools(context);
+      this.#scheduleIdleStop();
       return tools;
     }
     this.#tools = remembered;
-    this.#told = fingerprintsOf(remembered);
+    this.#runtimeFingerprints = fingerprintsOf(remembered);
     this.#state = "known";
     return remembered;
   }
 
   async list(signal: AbortSignal): Promise<readonly Tool[]> {
     return await this.#whileBusy(async () => {
-      const context = await this.#started(signal);
-      if (!this.#fresh && this.#inner.list !== undefined) this.#take(await this.#inner.list(signal));
-      this.#fresh = false;
-      if (!isSame(this.#told, this.#live)) await this.#remember(context);
-      this.#told = this.#live;
+      const context = await this.#ensureStarted(signal);
+      if (!this.#isFreshlyListed && this.#inner.list !== undefined) this.#setTools(await this.#inner.list(signal));
+      this.#isFreshlyListed = false;
+      if (!hasSameFingerprints(this.#runtimeFingerprints, this.#serverFingerprints)) await this.#storeTools(context);
+      this.#runtimeFingerprints = this.#serverFingerprints;
       return this.#tools;
     });
   }
 
   /** Answers a call by the running server. @throws ToolError `definition_changed` if the tool differs from the one that the runtime has */
   async run(request: EngineRequest, context: ToolContext, work: Work): Promise<unknown> {
-    const told = this.#told.get(request.tool.name);
+    const told = this.#runtimeFingerprints.get(request.tool.name);
     return await this.#whileBusy(async () => {
-      if (!this.#running) await this.#started(context.signal);
-      this.#checkSame(request.tool, told);
+      if (!this.#running) await this.#ensureStarted(context.signal);
+      this.#checkUnchanged(request.tool, told);
       this.#state = "used";
       const output = await work(request, context);
-      if (output instanceof RemoteJob) void this.#holdFor(output);
+      if (output instanceof RemoteJob) void this.#holdForJob(output);
       return output;
     });
   }
 
   async openSession(session: EngineSession, begin: () => Promise<void>): Promise<void> {
-    this.#hold(session.sessionId);
+    this.#holdForSession(session.sessionId);
     try {
-      await this.#started(session.signal);
+      await this.#ensureStarted(session.signal);
       await begin();
     } catch (error: unknown) {
-      this.#release(session.sessionId);
+      this.#releaseSession(session.sessionId);
       throw error;
     }
   }
@@ -118,26 +118,26 @@ export class LazyServer {
     try {
       if (this.#running) await end();
     } finally {
-      this.#release(sessionId);
+      this.#releaseSession(sessionId);
     }
   }
 
   /** Calls `fork` before it returns, so that the copy begins at once. */
   async forkSession(branchId: string, fork: () => Promise<void>): Promise<void> {
-    this.#hold(branchId);
+    this.#holdForSession(branchId);
     try {
       await fork();
     } catch (error: unknown) {
-      this.#release(branchId);
+      this.#releaseSession(branchId);
       throw error;
     }
   }
 
   /** Starts the server for a request of its peer. It is not stopped for being idle from then on, as it may send notifications at any time. */
   async startForPeer(signal: AbortSignal): Promise<void> {
-    await this.#started(signal);
+    await this.#ensureStarted(signal);
     this.#peerInUse = true;
-    this.#restOrIdle();
+    this.#scheduleIdleStop();
   }
 
   async close(): Promise<void> {
@@ -150,26 +150,26 @@ export class LazyServer {
     await this.#stopping;
     this.#state = "configured";
     this.#running = false;
-    if (!this.#engaged) return;
-    this.#engaged = false;
+    if (!this.#isOpened) return;
+    this.#isOpened = false;
     await this.#inner.close?.();
   }
 
   /** Resolves once the server runs; concurrent callers wait for the same start. */
-  async #started(signal: AbortSignal): Promise<EngineContext> {
+  async #ensureStarted(signal: AbortSignal): Promise<EngineContext> {
     const context = this.#context;
     if (context === undefined) throw new ToolError("unavailable", "The server is not open.");
     if (this.#running) return context;
     this.#starting ??= this.#start(context).finally(() => {
       this.#starting = undefined;
     });
-    await untilAborted(this.#starting, signal, () => cancelledMeanwhile(signal));
+    await rejectOnAbort(this.#starting, signal, () => cancelledError(signal));
     return context;
   }
 
   /** Resolves when an earlier run has stopped and an abandoned start has ended. */
-  async #rested(): Promise<void> {
-    await Promise.all([this.#stopping, this.#givenUp]);
+  async #untilStopped(): Promise<void> {
+    await Promise.all([this.#stopping, this.#abandonedStart]);
   }
 
   async #start(context: EngineContext): Promise<void> {
@@ -182,48 +182,48 @@ export class LazyServer {
     const cancel = openTimeoutMs === 0 ? undefined : context.clock.timer(stop, openTimeoutMs);
     try {
       const signal = AbortSignal.any([late.signal, this.#closing.signal]);
-      await untilAborted(this.#rested(), signal, () => cancelledMeanwhile(signal));
+      await rejectOnAbort(this.#untilStopped(), signal, () => cancelledError(signal));
       await this.#openInner(context, signal);
     } catch (thrown: unknown) {
-      throw notStarted(context.toolset, late.signal.aborted ? late.signal.reason : thrown);
+      throw notStartedError(context.toolset, late.signal.aborted ? late.signal.reason : thrown);
     } finally {
       cancel?.();
     }
-    if (isSame(this.#told, this.#live)) return;
-    await this.#remember(context);
+    if (hasSameFingerprints(this.#runtimeFingerprints, this.#serverFingerprints)) return;
+    await this.#storeTools(context);
     context.changed();
   }
 
   /** Opens the engine. If it opens only after the signal aborted, it is closed again. */
   async #openInner(context: EngineContext, signal: AbortSignal): Promise<readonly Tool[]> {
     const changed = (): void => {
-      this.#fresh = false;
+      this.#isFreshlyListed = false;
       if (this.#context === context) context.changed();
     };
-    this.#engaged = true;
+    this.#isOpened = true;
     const opening = Promise.resolve(this.#inner.open?.({ ...context, openTimeoutMs: this.#options.openTimeoutMs, signal, changed }) ?? []);
     let tools: readonly Tool[];
     try {
-      tools = await untilAborted(opening, signal, () => cancelledMeanwhile(signal));
+      tools = await rejectOnAbort(opening, signal, () => cancelledError(signal));
     } catch (error: unknown) {
-      if (signal.aborted) this.#giveUp(opening, context);
+      if (signal.aborted) this.#abandonStart(opening, context);
       throw error;
     }
     this.#running = true;
     this.#state = "started";
-    this.#take(tools);
-    this.#fresh = true;
+    this.#setTools(tools);
+    this.#isFreshlyListed = true;
     return tools;
   }
 
-  #giveUp(opening: Promise<unknown>, context: EngineContext): void {
-    const ended = this.#closeLate(opening, context).finally(() => {
-      if (this.#givenUp === ended) this.#givenUp = undefined;
+  #abandonStart(opening: Promise<unknown>, context: EngineContext): void {
+    const ended = this.#closeAfterOpening(opening, context).finally(() => {
+      if (this.#abandonedStart === ended) this.#abandonedStart = undefined;
     });
-    this.#givenUp = ended;
+    this.#abandonedStart = ended;
   }
 
-  async #closeLate(opening: Promise<unknown>, context: EngineContext): Promise<void> {
+  async #closeAfterOpening(opening: Promise<unknown>, context: EngineContext): Promise<void> {
     try {
       await opening;
       if (!this.#running) await this.#inner.close?.();
@@ -232,13 +232,13 @@ export class LazyServer {
     }
   }
 
-  #take(tools: readonly Tool[]): void {
+  #setTools(tools: readonly Tool[]): void {
     this.#tools = tools;
-    this.#live = fingerprintsOf(tools);
+    this.#serverFingerprints = fingerprintsOf(tools);
   }
 
-  #checkSame({ name }: Tool, told: readonly string[] | undefined): void {
-    const live = this.#live.get(name);
+  #checkUnchanged({ name }: Tool, told: readonly string[] | undefined): void {
+    const live = this.#serverFingerprints.get(name);
     if (told === undefined || told === live || told.every((fingerprint) => live?.includes(fingerprint) === true)) return;
     const what = live === undefined ? "The server no longer has the tool" : "The server has changed the definition of the tool";
     throw new ToolError("definition_changed", `${what} ${JSON.stringify(name)} since it was last running; the call was not sent.`, {
@@ -246,36 +246,36 @@ export class LazyServer {
     });
   }
 
-  async #recall({ log, toolset }: EngineContext): Promise<readonly Tool[] | undefined> {
+  async #loadTools({ log, toolset }: EngineContext): Promise<readonly Tool[] | undefined> {
     try {
-      return await this.#options.recall();
+      return await this.#options.loadTools();
     } catch (error: unknown) {
       log.warn(`The cached tools of ${JSON.stringify(toolset)} cannot be used: ${describeThrown(error)}`);
       return undefined;
     }
   }
 
-  async #remember({ log, toolset }: EngineContext): Promise<void> {
+  async #storeTools({ log, toolset }: EngineContext): Promise<void> {
     try {
-      await this.#options.remember(this.#tools);
+      await this.#options.storeTools(this.#tools);
     } catch (error: unknown) {
       log.warn(`The tools of ${JSON.stringify(toolset)} could not be cached: ${describeThrown(error)}`);
     }
   }
 
   async #whileBusy<T>(work: () => Promise<T>): Promise<T> {
-    this.#busy++;
+    this.#activeCount++;
     this.#cancelIdle?.();
     try {
       return await work();
     } finally {
-      this.#busy--;
-      this.#restOrIdle();
+      this.#activeCount--;
+      this.#scheduleIdleStop();
     }
   }
 
   /** Keeps the server running until the remote job has ended, even if it fails. */
-  async #holdFor({ result }: RemoteJob): Promise<void> {
+  async #holdForJob({ result }: RemoteJob): Promise<void> {
     try {
       await this.#whileBusy(() => result);
     } catch {
@@ -283,31 +283,31 @@ export class LazyServer {
     }
   }
 
-  #hold(sessionId: string): void {
+  #holdForSession(sessionId: string): void {
     this.#sessions.add(sessionId);
     this.#cancelIdle?.();
   }
 
-  #release(sessionId: string): void {
+  #releaseSession(sessionId: string): void {
     this.#sessions.delete(sessionId);
-    this.#restOrIdle();
+    this.#scheduleIdleStop();
   }
 
   /** Starts the idle timer if the server is not in use. A server with state of its own (`remote`) is never stopped. */
-  #restOrIdle(): void {
+  #scheduleIdleStop(): void {
     this.#cancelIdle?.();
     this.#cancelIdle = undefined;
     const { idleMs } = this.#options;
-    const inUse = this.#busy > 0 || this.#sessions.size > 0 || this.#peerInUse || !this.#running;
+    const inUse = this.#activeCount > 0 || this.#sessions.size > 0 || this.#peerInUse || !this.#running;
     if (inUse || idleMs === 0 || this.#inner.state === "remote" || this.#context === undefined) return;
-    this.#cancelIdle = this.#context.clock.timer(() => this.#rest(), idleMs, { background: true });
+    this.#cancelIdle = this.#context.clock.timer(() => this.#stopIdle(), idleMs, { background: true });
   }
 
-  #rest(): void {
+  #stopIdle(): void {
     const context = this.#context;
     if (context === undefined || !this.#running) return;
     this.#running = false;
-    this.#engaged = false;
+    this.#isOpened = false;
     this.#state = "known";
     this.#stopping = Promise.resolve(this.#inner.close?.())
       .catch((error: unknown) =>
@@ -327,12 +327,12 @@ function fingerprintsOf(tools: readonly Tool[]): Fingerprints {
   return all;
 }
 
-function isSame(one: Fingerprints, other: Fingerprints): boolean {
+function hasSameFingerprints(one: Fingerprints, other: Fingerprints): boolean {
   if (one === other) return true;
   return one.size === other.size && [...one].every(([name, fingerprints]) => String(other.get(name)) === String(fingerprints));
 }
 
-function notStarted(toolset: string, thrown: unknown): ToolError {
+function notStartedError(toolset: string, thrown: unknown): ToolError {
   const error = ToolError.fromUnknown(thrown, "unavailable");
   const code = error.code === "network_error" ? "network_error" : "unavailable";
   const message = error.message.includes(JSON.stringify(toolset))
@@ -341,12 +341,12 @@ function notStarted(toolset: string, thrown: unknown): ToolError {
   return new ToolError(code, message, {
     outcome: "not_started",
     details: error.details,
-    ...hintsOf(error),
+    ...pickHints(error),
     cause: error,
   });
 }
 
-function cancelledMeanwhile(signal: AbortSignal): ToolError {
+function cancelledError(signal: AbortSignal): ToolError {
   return new ToolError("cancelled", "The call was cancelled while its server was being started.", {
     outcome: "not_started",
     cause: signal.reason,

@@ -1,5 +1,5 @@
 /** Answers calls by asking a language model for the result. */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { COUNT, SIZE, checkNumber, type Bounds } from "../core/base/number-bounds.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
@@ -10,13 +10,13 @@ import type { ModelMessage } from "../core/message.ts";
 import { checkReasoningEffort, endedWell } from "../core/model.ts";
 import type { FinishReason, Model, ModelReply, ModelRequest, ReasoningEffort } from "../core/model.ts";
 import type { Tool } from "../core/tool.ts";
-import { untilAborted } from "../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../core/base/until-aborted.ts";
 import { askModel } from "./lm/ask-model.ts";
-import { shownHistory } from "./lm/history.ts";
+import { selectHistory } from "./lm/history.ts";
 import { chooseCandidate, type ReplyRules, type Verdict } from "./lm/judge-reply.ts";
 import { OutputContract } from "./lm/output-contract.ts";
 import { callText, correctionText, systemInstruction } from "./lm/prompt.ts";
-import { stepWorld } from "./world.ts";
+import { runReducerStep } from "./world.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
@@ -102,24 +102,24 @@ class LmEngine implements Engine {
 
   async call(request: EngineRequest, context: ToolContext): Promise<JsonValue> {
     const contract = getOrAdd(this.#contracts, request.tool, (tool) => new OutputContract(tool));
-    const step = stepWorld(request, context);
-    const decided = step === undefined ? undefined : decidedOutput(contract, step.facts, context.toolName);
-    const output = decided ?? (await untilAborted(this.#ask(request, context, { contract, facts: step?.facts }), context.signal));
+    const step = runReducerStep(request, context);
+    const decided = step === undefined ? undefined : factsOnlyOutput(contract, step.facts, context.toolName);
+    const output = decided ?? (await rejectOnAbort(this.#generate(request, context, { contract, facts: step?.facts }), context.signal));
     step?.commit();
     return output;
   }
 
-  async #ask(request: EngineRequest, context: ToolContext, { contract, facts }: Asked): Promise<JsonValue> {
+  async #generate(request: EngineRequest, context: ToolContext, { contract, facts }: GenerationContext): Promise<JsonValue> {
     const { model, tries, maxReplyChars: maxChars } = this.#options;
     const settings = this.#settings(contract);
     let messages = this.#conversation(request, context, facts);
     for (let tried = 1; ; tried++) {
       const reply = await askModel(model, { ...settings, messages }, { signal: context.signal, maxChars });
-      const verdict = judge(reply, { contract, facts, maxChars });
+      const verdict = judgeReply(reply, { contract, facts, maxChars });
       if ("output" in verdict) return verdict.output;
       if ("error" in verdict) throw new ToolError("execution_failed", verdict.error, { retryable: false, outcome: "failed" });
-      if (tried === tries) throw invalidReply(verdict.problems);
-      messages = corrected(messages, reply?.text ?? "", verdict.problems);
+      if (tried === tries) throw invalidReplyError(verdict.problems);
+      messages = withCorrection(messages, reply?.text ?? "", verdict.problems);
     }
   }
 
@@ -128,7 +128,7 @@ class LmEngine implements Engine {
     const { maxHistory: maxEntries, maxHistoryChars: maxChars } = this.#options;
     const { toolName, history } = context;
     const toolOf = (name: string): Tool | undefined => (name === toolName ? tool : toolNamed?.(name));
-    const shown = maxEntries === 0 ? [] : shownHistory(history, { maxEntries, maxChars }, toolOf);
+    const shown = maxEntries === 0 ? [] : selectHistory(history, { maxEntries, maxChars }, toolOf);
     const earlier = shown.flatMap(({ call, result }, index) => [
       message("user", call, 2 * index),
       message("assistant", result, 2 * index + 1),
@@ -140,7 +140,7 @@ class LmEngine implements Engine {
     const { model, instructions, candidates, maxOutputTokens, temperature, reasoningEffort } = this.#options;
     return {
       system: systemInstruction(instructions),
-      ...(OF_DEVELOPER.test(model.name) ? { systemRole: "developer" } : {}),
+      ...(DEVELOPER_ROLE_MODELS.test(model.name) ? { systemRole: "developer" } : {}),
       responseFormat,
       ...(candidates === 1 ? {} : { candidates }),
       ...omitUndefined({ maxOutputTokens, temperature, reasoningEffort }),
@@ -149,20 +149,20 @@ class LmEngine implements Engine {
 }
 
 /** Names of models that take instructions from the role `developer`, not `system`. */
-const OF_DEVELOPER = /gpt/iu;
+const DEVELOPER_ROLE_MODELS = /gpt/iu;
 
-type Counted = "maxHistory" | "maxHistoryChars" | "candidates" | "tries" | "maxReplyChars";
-type Settings = LmEngineOptions & Readonly<Record<Counted, number>>;
+type NumericOption = "maxHistory" | "maxHistoryChars" | "candidates" | "tries" | "maxReplyChars";
+type Settings = LmEngineOptions & Readonly<Record<NumericOption, number>>;
 
-interface Asked {
+interface GenerationContext {
   readonly contract: OutputContract;
   readonly facts: JsonValue | undefined;
 }
 
 /** The output, if the facts are all of it. @throws ToolError if it does not fit the output schema */
-function decidedOutput(contract: OutputContract, facts: JsonValue, toolName: string): JsonValue | undefined {
-  const output = contract.outputOf(facts);
-  const problems = output === undefined ? [] : contract.problems(output);
+function factsOnlyOutput(contract: OutputContract, facts: JsonValue, toolName: string): JsonValue | undefined {
+  const output = contract.outputFromFacts(facts);
+  const problems = output === undefined ? [] : contract.findProblems(output);
   if (problems.length === 0) return output;
   throw new ToolError("invalid_output", `The facts that the reducer of ${toolName} returned do not match its output schema.`, {
     details: problems,
@@ -173,13 +173,13 @@ function decidedOutput(contract: OutputContract, facts: JsonValue, toolName: str
 }
 
 /** Finish reasons of the first candidate after which the others may still be complete. */
-const OF_ONE_CANDIDATE: ReadonlySet<FinishReason> = new Set<FinishReason>(["length", "content-filter", "refusal"]);
+const SINGLE_CANDIDATE_FINISHES: ReadonlySet<FinishReason> = new Set<FinishReason>(["length", "content-filter", "refusal"]);
 
-function judge(reply: ModelReply | undefined, rules: ReplyRules): Verdict {
+function judgeReply(reply: ModelReply | undefined, rules: ReplyRules): Verdict {
   if (reply === undefined) return { problems: [`the reply has more than ${rules.maxChars} characters`] };
   const { finish, finishDetail, text, candidates } = reply;
   if (endedWell(finish)) return chooseCandidate(candidates ?? [{ text }], rules);
-  const others = OF_ONE_CANDIDATE.has(finish) ? chooseCandidate((candidates ?? []).slice(1), rules) : undefined;
+  const others = SINGLE_CANDIDATE_FINISHES.has(finish) ? chooseCandidate((candidates ?? []).slice(1), rules) : undefined;
   if (others !== undefined && !("problems" in others)) return others;
   const detail = finishDetail === undefined || finishDetail === finish ? "" : ` (${finishDetail})`;
   return { problems: [`the reply did not end well: ${finish}${detail}`] };
@@ -188,7 +188,7 @@ function judge(reply: ModelReply | undefined, rules: ReplyRules): Verdict {
 /** Maximum number of characters of an invalid reply that the model is shown again. */
 const MAX_SHOWN_REPLY = 8_192;
 
-function corrected(messages: readonly ModelMessage[], reply: string, problems: readonly string[]): readonly ModelMessage[] {
+function withCorrection(messages: readonly ModelMessage[], reply: string, problems: readonly string[]): readonly ModelMessage[] {
   const at = messages.length;
   const said = reply.trim() === "" ? [] : [message("assistant", reply.slice(0, MAX_SHOWN_REPLY), at)];
   return [...messages, ...said, message("user", correctionText(problems), at + said.length)];
@@ -198,7 +198,7 @@ function message(role: "user" | "assistant", content: string, at: number): Model
   return { role, at, content };
 }
 
-function invalidReply(details: readonly string[]): ToolError {
+function invalidReplyError(details: readonly string[]): ToolError {
   return new ToolError("invalid_output", "failed to generate valid tool result", {
     details,
     retryable: false,
@@ -215,5 +215,5 @@ function checkOptions(options: LmEngineOptions): void {
   for (const [name, bounds] of Object.entries(BOUNDS)) checkNumber(Reflect.get(options, name), `${name} of the engine lm`, bounds);
   checkReasoningEffort(options.reasoningEffort, "reasoningEffort of the engine lm");
   if (instructions !== undefined && typeof instructions !== "string")
-    throw new ToolError("invalid_argument", `instructions of the engine lm is ${quoted(instructions)}; it takes a string.`);
+    throw new ToolError("invalid_argument", `instructions of the engine lm is ${quoteValue(instructions)}; it takes a string.`);
 }

@@ -1,6 +1,6 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
-import { noHandler } from "../core/missing-handler.ts";
+import { noHandlerError } from "../core/missing-handler.ts";
 
 /**
  * Runs `tool.execute` in this process, with the parsed input and the context.
@@ -16,6 +16,6 @@ const LOCAL: Engine = Object.freeze({ kind: "local", call: callHandler });
 
 function callHandler(request: EngineRequest, context: ToolContext): unknown {
   const { tool } = request;
-  if (tool.execute === undefined) throw noHandler(tool);
+  if (tool.execute === undefined) throw noHandlerError(tool);
   return tool.execute(request.parsed as never, context); // `never` accepts every handler; the input was checked against the schema
 }

@@ -2,25 +2,25 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { checkText } from "../core/check-argument.ts";
+import { checkString } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Tool } from "../core/tool.ts";
 import { TOOLSET_SETTINGS, splitSettings, type Toolset, type ToolsetSettings } from "../core/toolset.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
-import { answerRequest, isAnswerable, type Answering } from "./mcp/answer-request.ts";
+import { answerRequest, isAnswerable, type ServerRequestContext } from "./mcp/answer-request.ts";
 import { attachToTask, callTool } from "./mcp/call-tool.ts";
 import type { McpConnection } from "./mcp/connection.ts";
 import { HEADER_MISMATCH } from "./mcp/rpc-codes.ts";
-import { printable } from "../processes/stderr-tail.ts";
+import { stripControlCharacters } from "../processes/stderr-tail.ts";
 import { ServerLink } from "./mcp/link.ts";
 import { PerUserEngine } from "./mcp/login/per-user.ts";
 import { checkOptions } from "./mcp/check-options.ts";
-import { MCP_OPTIONS, credentialsOf, secretsOf, type McpOptions } from "./mcp/options.ts";
+import { MCP_OPTIONS, collectCredentials, collectSecrets, type McpOptions } from "./mcp/options.ts";
 import { MCP_PEER, PeerError, type McpPeer } from "./mcp/peer.ts";
-import { ServerPeer, type Strike } from "./mcp/server-peer.ts";
+import { ServerPeer, type RedactAnswer } from "./mcp/server-peer.ts";
 import { throttledLog } from "../core/throttled-log.ts";
 import { listTools, type ToolList } from "./mcp/tools.ts";
-import { redactError, redactor, redactValue, type Redact } from "../core/base/redact.ts";
+import { redactError, createRedactor, redactValue, type Redact } from "../core/base/redact.ts";
 
 export { UserLogins } from "./mcp/login/user-logins.ts";
 export type { UserLogin } from "./mcp/login/login-tokens.ts";
@@ -80,7 +80,7 @@ export function mcpEngine(options: McpOptions): Engine {
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
 export function mcpToolset(name: string, options: McpOptions & ToolsetSettings): Toolset {
-  checkText(name, "mcpToolset(name, options)", "the name of a toolset");
+  checkString(name, "mcpToolset(name, options)", "the name of a toolset");
   checkKnownKeys<McpOptions & ToolsetSettings>(options, { ...MCP_OPTIONS, ...TOOLSET_SETTINGS }, "mcpToolset()");
   const [settings, engine] = splitSettings<McpOptions>(options);
   return { name, ...settings, engine: mcpEngine(engine) };
@@ -91,35 +91,35 @@ class McpEngine implements Engine {
   readonly [MCP_PEER]: McpPeer;
   readonly #options: McpOptions;
   readonly #redact: Redact;
-  readonly #strike: Strike;
+  readonly #redactAnswer: RedactAnswer;
   readonly #link: ServerLink;
   readonly #peer: ServerPeer;
   /** The server's names of the renamed tools, by their new names. */
-  readonly #renamed: ReadonlyMap<string, string>;
+  readonly #originalNames: ReadonlyMap<string, string>;
   /** Set while the engine is open. */
   #context: EngineContext | undefined;
   #stopTtl: (() => void) | undefined;
   /** The tools that the runtime has, and the connection on which they were listed. */
-  #told: { readonly tools: readonly Tool[]; readonly on: McpConnection } | undefined;
+  #runtimeTools: { readonly tools: readonly Tool[]; readonly on: McpConnection } | undefined;
   /** The tool lists of later connections to the server. */
-  readonly #live = new WeakMap<McpConnection, Promise<ToolList>>();
+  readonly #listsByConnection = new WeakMap<McpConnection, Promise<ToolList>>();
   #closing = new AbortController();
 
   constructor(options: McpOptions) {
     this.#options = options;
-    this.#renamed = new Map(Object.entries(options.rename ?? {}).map(([from, to]) => [to, from]));
-    this.#redact = redactor(secretsOf(options));
-    const credentials = credentialsOf(options);
-    const redactAnswer = redactor(credentials);
-    this.#strike = Object.keys(credentials).length === 0 ? (said) => said : (said) => redactValue(said, redactAnswer);
-    this.#peer = new ServerPeer(() => this.#link, this.#strike);
+    this.#originalNames = new Map(Object.entries(options.rename ?? {}).map(([from, to]) => [to, from]));
+    this.#redact = createRedactor(collectSecrets(options));
+    const credentials = collectCredentials(options);
+    const redactAnswer = createRedactor(credentials);
+    this.#redactAnswer = Object.keys(credentials).length === 0 ? (said) => said : (said) => redactValue(said, redactAnswer);
+    this.#peer = new ServerPeer(() => this.#link, this.#redactAnswer);
     this[MCP_PEER] = this.#peer;
     this.#link = new ServerLink(options, this.#redact, {
-      onConnected: (connection, isAgain) => this.#peer.connected(connection, isAgain),
+      onConnected: (connection, isAgain) => this.#peer.handleConnected(connection, isAgain),
       hasListeners: () => this.#peer.hasListeners,
-      onNotification: (method, params) => this.#peer.notified(method, params),
+      onNotification: (method, params) => this.#peer.handleNotification(method, params),
       onRequest: (request, callers) =>
-        isAnswerable(request.method) ? answerRequest(request, callers.owner(), this.#answering()) : undefined,
+        isAnswerable(request.method) ? answerRequest(request, callers.resolveOwner(), this.#requestContext()) : undefined,
     });
   }
 
@@ -130,15 +130,15 @@ class McpEngine implements Engine {
     this.#peer.open({
       clock: context.clock,
       log: context.log,
-      answering: this.#answering(),
+      requestContext: this.#requestContext(),
       onToolsChanged: () => this.#context?.changed(),
     });
     let connection: McpConnection | undefined;
     try {
       connection = await this.#link.open(context);
-      return this.#taken(await this.#listed(connection, context.signal), connection);
+      return this.#acceptTools(await this.#listTools(connection, context.signal), connection);
     } catch (error: unknown) {
-      const reason = connection?.ended ?? connection?.wire.problem ?? printable(describeThrown(error));
+      const reason = connection?.endReason ?? connection?.wire.problem ?? stripControlCharacters(describeThrown(error));
       const details = connection?.wire.stderrTail ?? [];
       await this.close();
       if (error instanceof ToolError) throw error;
@@ -153,33 +153,33 @@ class McpEngine implements Engine {
   }
 
   async list(signal: AbortSignal): Promise<readonly Tool[]> {
-    return await this.#link.use(signal, async (connection) => this.#taken(await this.#listed(connection, signal), connection));
+    return await this.#link.withConnection(signal, async (connection) => this.#acceptTools(await this.#listTools(connection, signal), connection));
   }
 
   call(request: EngineRequest, context: ToolContext): Promise<unknown> {
-    return this.#ask(request, context, callTool);
+    return this.#runOnServer(request, context, callTool);
   }
 
   /** Continues a task of the server, by its id. */
   attach(taskId: string, request: EngineRequest, context: ToolContext): Promise<unknown> {
-    return this.#ask(request, context, (connection, _, options) => attachToTask(connection, taskId, options));
+    return this.#runOnServer(request, context, (connection, _, options) => attachToTask(connection, taskId, options));
   }
 
-  async #ask(request: EngineRequest, context: ToolContext, ask: typeof callTool): Promise<unknown> {
+  async #runOnServer(request: EngineRequest, context: ToolContext, ask: typeof callTool): Promise<unknown> {
     const { signal } = context;
     const engine = this.#context;
     if (engine === undefined) throw new ToolError("unavailable", `MCP server "${this.#link.name}" is not open.`);
     try {
-      return await this.#link.use(signal, async (connection) => {
-        if (this.#told?.on !== connection) await this.#checkSame(connection, request.tool.name);
+      return await this.#link.withConnection(signal, async (connection) => {
+        if (this.#runtimeTools?.on !== connection) await this.#checkUnchanged(connection, request.tool.name);
         return await ask(connection, request, {
-          name: this.#renamed.get(request.tool.name) ?? request.tool.name,
+          name: this.#originalNames.get(request.tool.name) ?? request.tool.name,
           context,
-          answering: this.#answering(),
-          strike: this.#strike,
+          requestContext: this.#requestContext(),
+          redactAnswer: this.#redactAnswer,
           clock: engine.clock,
-          reach: (signal) => this.#link.reach(signal),
-          explain: (error, on) => this.#link.explain(error, on, signal),
+          getConnection: (signal) => this.#link.getConnection(signal),
+          toCallError: (error, on) => this.#link.toCallError(error, on, signal),
         });
       });
     } catch (error: unknown) {
@@ -191,28 +191,28 @@ class McpEngine implements Engine {
   async close(): Promise<void> {
     this.#stopTtl?.();
     this.#closing.abort();
-    this.#told = undefined;
+    this.#runtimeTools = undefined;
     this.#peer.close();
     this.#context = undefined;
     await this.#link.close();
   }
 
-  #listed(connection: McpConnection, signal: AbortSignal): Promise<ToolList> {
+  #listTools(connection: McpConnection, signal: AbortSignal): Promise<ToolList> {
     const { trustAnnotations = false, maxTools = 100_000 } = this.#options;
-    const { log } = this.#answering();
+    const { log } = this.#requestContext();
     return listTools(connection, { name: this.#link.name, trustAnnotations, maxTools, choice: this.#options, signal, log });
   }
 
   /** Checks, on a new connection, that the tool's definition is the one that the runtime has, as the restarted server may differ. */
-  async #checkSame(connection: McpConnection, name: string): Promise<void> {
-    let live = this.#live.get(connection);
+  async #checkUnchanged(connection: McpConnection, name: string): Promise<void> {
+    let live = this.#listsByConnection.get(connection);
     if (live === undefined) {
-      live = this.#listed(connection, this.#closing.signal);
-      this.#live.set(connection, live);
-      live.catch(() => this.#live.delete(connection)); // the next call lists again
+      live = this.#listTools(connection, this.#closing.signal);
+      this.#listsByConnection.set(connection, live);
+      live.catch(() => this.#listsByConnection.delete(connection)); // the next call lists again
     }
     const { tools } = await live;
-    const told = this.#told?.tools.find((tool) => tool.name === name);
+    const told = this.#runtimeTools?.tools.find((tool) => tool.name === name);
     if (told === undefined) return;
     const now = tools.find((tool) => tool.name === name);
     if (now !== undefined && definitionFingerprint(now) === definitionFingerprint(told)) return;
@@ -223,9 +223,9 @@ class McpEngine implements Engine {
   }
 
   /** Keeps the tools that the runtime has. A server that does not announce changes is asked again when the TTL of its list has passed. */
-  #taken({ tools, ttlMs = 0 }: ToolList, connection: McpConnection): readonly Tool[] {
+  #acceptTools({ tools, ttlMs = 0 }: ToolList, connection: McpConnection): readonly Tool[] {
     const { identity } = connection;
-    this.#told = { tools, on: connection };
+    this.#runtimeTools = { tools, on: connection };
     this.#stopTtl?.();
     const context = this.#context;
     const announces = JSON.stringify(identity.capabilities["tools"] ?? {}).includes('"listChanged":true');
@@ -235,7 +235,7 @@ class McpEngine implements Engine {
     return tools;
   }
 
-  #answering(): Answering {
+  #requestContext(): ServerRequestContext {
     const { sampling, roots } = this.#options;
     return { server: this.#context?.toolset ?? this.#link.name, log: this.#context?.log ?? SILENT, sampling, roots };
   }

@@ -20,14 +20,14 @@ export function nearTexts(text: string, known: Iterable<string>): readonly strin
 
 /** The Levenshtein distance: the number of characters to insert, delete or replace. */
 function editDistance(one: string, other: string): number {
-  let above: readonly number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
+  let previousRow: readonly number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let row = 1; row <= one.length; row++) {
     const current = [row];
     for (let column = 1; column <= other.length; column++) {
-      const changed = (above[column - 1] ?? 0) + (one[row - 1] === other[column - 1] ? 0 : 1);
-      current.push(Math.min(changed, (above[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+      const changed = (previousRow[column - 1] ?? 0) + (one[row - 1] === other[column - 1] ? 0 : 1);
+      current.push(Math.min(changed, (previousRow[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
     }
-    above = current;
+    previousRow = current;
   }
-  return above[other.length] ?? 0;
+  return previousRow[other.length] ?? 0;
 }

@@ -60,7 +60,7 @@ class PerSessionEngine implements Engine {
   }
 
   async openSession(session: EngineSession): Promise<void> {
-    const opening = this.#openOne(session);
+    const opening = this.#openForSession(session);
     this.#engines.set(session.sessionId, opening);
     try {
       await opening;
@@ -73,7 +73,7 @@ class PerSessionEngine implements Engine {
   async closeSession(sessionId: string): Promise<void> {
     const engine = this.#engines.get(sessionId);
     this.#engines.delete(sessionId);
-    await closeOpened(engine, sessionId);
+    await closeAfterOpening(engine, sessionId);
   }
 
   async close(): Promise<void> {
@@ -81,7 +81,7 @@ class PerSessionEngine implements Engine {
     this.#closing.abort();
     const engines = [...this.#engines];
     this.#engines.clear();
-    const closing = engines.map(([sessionId, engine]) => closeOpened(engine, sessionId));
+    const closing = engines.map(([sessionId, engine]) => closeAfterOpening(engine, sessionId));
     const ended = await Promise.allSettled([closeEngine(this.#lister), ...closing]);
     for (const each of ended) if (each.status === "rejected") throw each.reason;
   }
@@ -93,7 +93,7 @@ class PerSessionEngine implements Engine {
     return tools;
   }
 
-  async #openOne(session: EngineSession): Promise<Engine> {
+  async #openForSession(session: EngineSession): Promise<Engine> {
     const context = this.#context;
     if (context === undefined) throw new ToolError("unavailable", `The ${this.kind} engine is not open.`, { outcome: "not_started" });
     const engine = this.#makeEngine();
@@ -113,7 +113,7 @@ class PerSessionEngine implements Engine {
 }
 
 /** Closes the engine. If opening it failed, it has closed itself. */
-async function closeOpened(opening: Promise<Engine> | undefined, sessionId: string): Promise<void> {
+async function closeAfterOpening(opening: Promise<Engine> | undefined, sessionId: string): Promise<void> {
   const engine = await opening?.catch(() => undefined);
   try {
     await engine?.closeSession?.(sessionId);

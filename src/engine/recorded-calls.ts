@@ -6,8 +6,8 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
-import { safetyChecks, withoutChecks } from "../core/safety-checks.ts";
-import { wasKeptFromStarting } from "../core/kept-from-starting.ts";
+import { readSafetyChecks, withoutSafetyChecks } from "../core/safety-checks.ts";
+import { wasBlockedByStore } from "../core/kept-from-starting.ts";
 import type { ToolResult } from "../core/result.ts";
 import { leavesOf, similarity, type Leaves } from "./compare-input.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
@@ -64,12 +64,12 @@ export function recordedCalls(events: Iterable<SessionEvent>): readonly Recorded
   }
   return [...started.keys()].flatMap((callId): readonly RecordedCall[] => {
     const call = ended.get(callId);
-    return call === undefined || (repeated.has(callId) && wasKeptFromStarting(call.result)) ? [] : [call];
+    return call === undefined || (repeated.has(callId) && wasBlockedByStore(call.result)) ? [] : [call];
   });
 }
 
 /** Moves calls made by handlers to the end, for a replay that answers chains and programs as a whole and so does not repeat the calls inside them. */
-export function outerFirst(calls: readonly RecordedCall[]): readonly RecordedCall[] {
+export function nestedCallsLast(calls: readonly RecordedCall[]): readonly RecordedCall[] {
   return [...calls.filter(({ isNested }) => !isNested), ...calls.filter(({ isNested }) => isNested)];
 }
 
@@ -95,7 +95,7 @@ export type ReplayState = Pick<ToolContext["state"], "get" | "update">;
 export interface NextAnswer extends PlacedAnswer {
   /** The key of the session state that counts the answers used of one list. */
   readonly stateKey: string;
-  readonly given: number;
+  readonly usedCount: number;
 }
 
 export type AnswerLists = Readonly<Record<"outer" | "nested", AnswerList>>;
@@ -111,27 +111,27 @@ const MAX_COMPARED = 10_000;
 /** The recorded answers of one tool. */
 export class ToolAnswers {
   readonly #name: string;
-  readonly #groups = new Map<string, OpenGroup>();
+  readonly #groups = new Map<string, RecordedAnswerGroup>();
   /** Groups by the input that the model sent. Hooks may have turned one into several inputs, so this differs from the input that ran. */
-  readonly #sent = new Map<string, SentGroups>();
+  readonly #sent = new Map<string, SentInputGroups>();
   #added = 0;
 
-  readonly #given: (input: JsonObject) => JsonObject;
+  readonly #toEngineInput: (input: JsonObject) => JsonObject;
 
   /** @param given returns the input as an engine gets it, without the provider's safety checks. @default the whole input */
   constructor(name: string, given: (input: JsonObject) => JsonObject = (input) => input) {
     this.#name = name;
-    this.#given = given;
+    this.#toEngineInput = given;
   }
 
   add({ call, input, result, isNested }: RecordedCall): void {
-    const sent = this.#given(isJsonObject(call.input) ? call.input : {});
-    const ran = input === undefined ? sent : this.#given(input);
-    const group = getOrAdd(this.#groups, canonicalJson(ran), (key) => new OpenGroup(stateKeyOf(`${this.#name}\n${key}`), ran));
+    const sent = this.#toEngineInput(isJsonObject(call.input) ? call.input : {});
+    const ran = input === undefined ? sent : this.#toEngineInput(input);
+    const group = getOrAdd(this.#groups, canonicalJson(ran), (key) => new RecordedAnswerGroup(stateKeyOf(`${this.#name}\n${key}`), ran));
     group.lists[isNested ? "nested" : "outer"].answers.push({ result, place: this.#added++ });
     const key = canonicalJson(sent);
     const groups = this.#sent.get(key);
-    if (groups === undefined) this.#sent.set(key, new SentGroups(stateKeyOf(`sent\n${this.#name}\n${key}`), group));
+    if (groups === undefined) this.#sent.set(key, new SentInputGroups(stateKeyOf(`sent\n${this.#name}\n${key}`), group));
     else groups.add(group);
   }
 
@@ -139,7 +139,7 @@ export class ToolAnswers {
    * The answers to calls with this input, either as it ran or as the model sent it; [] if there are none. An input that a hook has just rewritten was
    * not sent by the model: if calls ran with it, only those count.
    */
-  exact(input: JsonObject, isRewritten: boolean): readonly AnswerLists[] {
+  findExact(input: JsonObject, isRewritten: boolean): readonly AnswerLists[] {
     const key = canonicalJson(input);
     const ran = this.#groups.get(key);
     const sent = this.#sent.get(key);
@@ -149,29 +149,29 @@ export class ToolAnswers {
   }
 
   /** The group with the most similar input, the first recorded if several are equally similar; undefined if nothing was recorded. */
-  nearest(input: JsonObject): Neighbour | undefined {
+  findNearest(input: JsonObject): Neighbour | undefined {
     const leaves = leavesOf(input);
-    let nearest: Neighbour | undefined;
+    let findNearest: Neighbour | undefined;
     let compared = 0;
     for (const group of this.#groups.values()) {
       if (++compared > MAX_COMPARED) break;
       const measure = similarity(leaves, group.leaves);
-      if (nearest === undefined || measure > nearest.similarity) nearest = { group, similarity: measure };
+      if (findNearest === undefined || measure > findNearest.similarity) findNearest = { group, similarity: measure };
     }
-    return nearest;
+    return findNearest;
   }
 }
 
 /** The input of a computer-use call as an engine gets it: without the safety checks of the model's provider. */
-export function withoutItsChecks(input: JsonObject): JsonObject {
-  return withoutChecks(input, safetyChecks(input));
+export function toComputerInput(input: JsonObject): JsonObject {
+  return withoutSafetyChecks(input, readSafetyChecks(input));
 }
 
 function stateKeyOf(name: string): string {
   return `haft:replay:${hash("sha256", name).slice(0, 32)}`;
 }
 
-class OpenList implements AnswerList {
+class RecordedAnswerList implements AnswerList {
   readonly answers: PlacedAnswer[] = [];
   readonly stateKey: string;
 
@@ -179,29 +179,29 @@ class OpenList implements AnswerList {
     this.stateKey = stateKey;
   }
 
-  givenIn(state: ReplayState): number {
+  countUsed(state: ReplayState): number {
     return Number(state.get(this.stateKey) ?? 0);
   }
 
   next(state: ReplayState): NextAnswer | undefined {
     const { stateKey } = this;
-    const given = this.givenIn(state);
-    const answer = this.answers[given];
-    return answer === undefined ? undefined : { ...answer, stateKey, given };
+    const usedCount = this.countUsed(state);
+    const answer = this.answers[usedCount];
+    return answer === undefined ? undefined : { ...answer, stateKey, usedCount };
   }
 }
 
 /** After skipping this many used answers, a session records how many of the first are used. */
-const NOTED_AFTER = 32;
+const SKIPS_BEFORE_UPDATE = 32;
 
 /** The answers of several lists in recorded order; each list keeps its own count. */
 class MergedList implements AnswerList {
   readonly answers: readonly PlacedAnswer[];
-  readonly #places: readonly { readonly list: OpenList; readonly index: number }[];
+  readonly #places: readonly { readonly list: RecordedAnswerList; readonly index: number }[];
   /** The key of the session state with the number of leading answers that are all used. */
   readonly #stateKey: string;
 
-  constructor(stateKey: string, lists: readonly OpenList[]) {
+  constructor(stateKey: string, lists: readonly RecordedAnswerList[]) {
     const entries = lists.flatMap((list) => list.answers.map((answer, index) => ({ list, index, answer })));
     entries.sort((one, other) => one.answer.place - other.answer.place);
     this.#places = entries;
@@ -213,9 +213,9 @@ class MergedList implements AnswerList {
     const from = Number(state.get(this.#stateKey) ?? 0);
     for (let at = from; at < this.#places.length; at++) {
       const place = this.#places[at];
-      const next = place === undefined || place.index < place.list.givenIn(state) ? undefined : place.list.next(state);
+      const next = place === undefined || place.index < place.list.countUsed(state) ? undefined : place.list.next(state);
       if (next === undefined) continue;
-      if (at - from >= NOTED_AFTER) state.update(this.#stateKey, () => at);
+      if (at - from >= SKIPS_BEFORE_UPDATE) state.update(this.#stateKey, () => at);
       return next;
     }
     return undefined;
@@ -223,30 +223,30 @@ class MergedList implements AnswerList {
 }
 
 /** The groups of calls for which the model sent the same input. */
-class SentGroups {
+class SentInputGroups {
   readonly #stateKey: string;
-  readonly #groups: Set<OpenGroup>;
+  readonly #groups: Set<RecordedAnswerGroup>;
   #lists: AnswerLists | undefined;
 
-  constructor(stateKey: string, group: OpenGroup) {
+  constructor(stateKey: string, group: RecordedAnswerGroup) {
     this.#stateKey = stateKey;
     this.#groups = new Set([group]);
   }
 
-  has(group: OpenGroup): boolean {
+  has(group: RecordedAnswerGroup): boolean {
     return this.#groups.has(group);
   }
 
-  add(group: OpenGroup): void {
+  add(group: RecordedAnswerGroup): void {
     this.#groups.add(group);
     this.#lists = undefined;
   }
 
   get lists(): AnswerLists {
-    return (this.#lists ??= this.#merged());
+    return (this.#lists ??= this.#mergeLists());
   }
 
-  #merged(): AnswerLists {
+  #mergeLists(): AnswerLists {
     const [only, ...more] = this.#groups;
     if (only !== undefined && more.length === 0) return only.lists;
     const groups = [...this.#groups];
@@ -263,13 +263,13 @@ class SentGroups {
   }
 }
 
-class OpenGroup implements AnswerGroup {
+class RecordedAnswerGroup implements AnswerGroup {
   readonly input: JsonObject;
-  readonly lists: Readonly<Record<"outer" | "nested", OpenList>>;
+  readonly lists: Readonly<Record<"outer" | "nested", RecordedAnswerList>>;
   #leaves: Leaves | undefined;
 
   constructor(stateKey: string, input: JsonObject) {
-    this.lists = { outer: new OpenList(stateKey), nested: new OpenList(`${stateKey}:nested`) };
+    this.lists = { outer: new RecordedAnswerList(stateKey), nested: new RecordedAnswerList(`${stateKey}:nested`) };
     this.input = input;
   }
 

@@ -15,7 +15,7 @@ export interface RenameOptions {
 }
 
 /** The entries that cannot work with any source: a name that is not valid for a tool, or that is given twice. */
-export function renameProblems(rename: Rename): readonly { readonly from: string; readonly problem: string }[] {
+export function findRenameProblems(rename: Rename): readonly { readonly from: string; readonly problem: string }[] {
   const given = new Map<string, string>();
   return Object.entries(rename).flatMap(([from, to]) => {
     const problem =
@@ -38,7 +38,7 @@ function nameProblem(name: unknown): string | undefined {
 export function checkRename(rename: Rename = {}): void {
   if (typeof rename !== "object" || rename === null)
     throw new ToolError("invalid_argument", 'rename must be an object of new names by name, such as { "get_pets_by_id": "pet" }.');
-  const [first] = renameProblems(rename);
+  const [first] = findRenameProblems(rename);
   if (first !== undefined) throw new ToolError("invalid_argument", `rename: ${JSON.stringify(first.from)} ${first.problem}`);
 }
 
@@ -47,19 +47,19 @@ export function checkRename(rename: Rename = {}): void {
  *
  * @throws ToolError `invalid_config` with every entry that matches no tool, and every name that two tools would have
  */
-export function renamedTools(tools: readonly Tool[], rename: Rename | undefined, options: RenameOptions): readonly Tool[] {
+export function applyRenames(tools: readonly Tool[], rename: Rename | undefined, options: RenameOptions): readonly Tool[] {
   if (rename === undefined) return tools;
-  const names = new NewNames(rename, options);
-  const renamed = tools.map((tool) => names.applied(tool));
-  const problems = [...names.unknown(tools), ...names.taken];
+  const names = new ToolRenames(rename, options);
+  const renamed = tools.map((tool) => names.apply(tool));
+  const problems = [...names.findUnusedEntries(tools), ...names.duplicateProblems];
   if (problems.length === 0) return renamed;
   const [first = "", ...more] = problems;
   throw new ToolError("invalid_config", `${options.source}: ${first}`, { details: more });
 }
 
-class NewNames {
+class ToolRenames {
   /** Messages about names that two tools would have. */
-  readonly taken: string[] = [];
+  readonly duplicateProblems: string[] = [];
   readonly #rename: ReadonlyMap<string, string>;
   readonly #options: RenameOptions;
   readonly #used = new Set<string>();
@@ -71,19 +71,19 @@ class NewNames {
     this.#options = options;
   }
 
-  applied(tool: Tool): Tool {
+  apply(tool: Tool): Tool {
     const key = this.#keyOf(tool);
     const name = (key === undefined ? undefined : this.#rename.get(key)) ?? tool.name;
     if (key !== undefined) this.#used.add(key);
     const other = this.#sources.get(name);
     // two tools of one name that are not renamed are overloads, or an error of the source
     if (other !== undefined && (other !== tool.name || key !== undefined))
-      this.taken.push(`rename: ${JSON.stringify(other)} and ${JSON.stringify(tool.name)} would both be ${JSON.stringify(name)}.`);
+      this.duplicateProblems.push(`rename: ${JSON.stringify(other)} and ${JSON.stringify(tool.name)} would both be ${JSON.stringify(name)}.`);
     this.#sources.set(name, tool.name);
     return name === tool.name ? tool : { ...tool, name };
   }
 
-  unknown(tools: readonly Tool[]): readonly string[] {
+  findUnusedEntries(tools: readonly Tool[]): readonly string[] {
     const known = tools.map(({ name }) => name);
     return [...this.#rename.keys()].flatMap((from) => {
       if (this.#used.has(from)) return [];

@@ -1,13 +1,13 @@
 /** Answers calls from a recording: the same results and errors, without running anything. */
-import { quoted, someOf } from "../core/base/wording.ts";
+import { quoteValue, formatList } from "../core/base/wording.ts";
 import { OWN_NAMESPACE, checkName, splitName } from "../core/call.ts";
 import { ToolOutput } from "../core/content.ts";
-import { isComputer } from "../core/safety-checks.ts";
-import { CutOutput } from "../core/cut-output.ts";
+import { isComputerTool } from "../core/safety-checks.ts";
+import { TruncatedOutput } from "../core/cut-output.ts";
 import type { ToolContext } from "../core/context.ts";
 import { pure } from "../core/effects.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
-import { ToolError, hintsOf, type ErrorInfo } from "../core/error.ts";
+import { ToolError, pickHints, type ErrorInfo } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { FaultType } from "../core/fault.ts";
 import type { Fidelity } from "../core/fidelity.ts";
@@ -18,12 +18,12 @@ import type { SessionEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { differences, leavesOf } from "./compare-input.ts";
+import { describeDifferences, leavesOf } from "./compare-input.ts";
 import {
   ToolAnswers,
-  outerFirst,
+  nestedCallsLast,
   recordedCalls,
-  withoutItsChecks,
+  toComputerInput,
   type AnswerLists,
   type PlacedAnswer,
   type RecordedCall,
@@ -75,7 +75,7 @@ class ReplayEngine implements Engine {
 
   constructor(calls: readonly RecordedCall[], { match = "strict", repeatLast }: ReplayOptions) {
     if (match !== "strict" && match !== "nearest")
-      throw new ToolError("invalid_argument", `match of a replay is ${quoted(match)}; it takes "strict" or "nearest".`);
+      throw new ToolError("invalid_argument", `match of a replay is ${quoteValue(match)}; it takes "strict" or "nearest".`);
     this.#calls = calls;
     this.#isNearest = match === "nearest";
     this.#repeatLast = repeatLast ?? this.#isNearest;
@@ -87,33 +87,33 @@ class ReplayEngine implements Engine {
 
   call({ tool, input }: EngineRequest, context: ToolContext): unknown {
     const known = this.#tools.get(context.toolName);
-    const answers = known !== undefined && isComputer(tool) ? this.#ofComputer(context.toolName) : known;
-    if (answers === undefined) throw this.#unknownTool(context.toolName);
-    const { isRewritten = false } = context as Asked;
-    const exact = answers.exact(input, isRewritten);
-    if (exact.length > 0) return giveAnswer(this.#take(exact, context), []);
-    const nearest = answers.nearest(input);
-    const differing = nearest === undefined ? [] : differences(leavesOf(input), nearest.group.leaves);
-    if (nearest === undefined || !this.#isNearest) throw unknownInput(context.toolName, differing);
-    return giveAnswer(this.#take([nearest.group.lists], context), differing);
+    const answers = known !== undefined && isComputerTool(tool) ? this.#computerAnswers(context.toolName) : known;
+    if (answers === undefined) throw this.#unknownToolError(context.toolName);
+    const { isRewritten = false } = context as ReplayContext;
+    const exact = answers.findExact(input, isRewritten);
+    if (exact.length > 0) return toReplayedOutput(this.#nextAnswer(exact, context), []);
+    const nearest = answers.findNearest(input);
+    const differing = nearest === undefined ? [] : describeDifferences(leavesOf(input), nearest.group.leaves);
+    if (nearest === undefined || !this.#isNearest) throw unknownInputError(context.toolName, differing);
+    return toReplayedOutput(this.#nextAnswer([nearest.group.lists], context), differing);
   }
 
-  #ofComputer(toolName: string): ToolAnswers {
+  #computerAnswers(toolName: string): ToolAnswers {
     return getOrAdd(this.#computers, toolName, () => {
-      const answers = new ToolAnswers(toolName, withoutItsChecks);
+      const answers = new ToolAnswers(toolName, toComputerInput);
       for (const recorded of this.#calls) if (recorded.result.name === toolName) answers.add(recorded);
       return answers;
     });
   }
 
   /** The next answer for this session. Calls of handlers have their own answers: they are not made if the handler's call is replayed. */
-  #take(found: readonly AnswerLists[], context: Asked): ToolResult {
+  #nextAnswer(found: readonly AnswerLists[], context: ReplayContext): ToolResult {
     const { state, toolName, isNested = false } = context;
     const kinds = isNested ? (["nested", "outer"] as const) : (["outer", "nested"] as const);
     for (const kind of kinds) {
       const [next] = found.flatMap((lists) => lists[kind].next(state) ?? []).toSorted(byPlace);
       if (next === undefined) continue;
-      state.update(next.stateKey, () => next.given + 1);
+      state.update(next.stateKey, () => next.usedCount + 1);
       return next.result;
     }
     const all = found.flatMap(({ outer, nested }) => [outer.answers, nested.answers]);
@@ -125,42 +125,42 @@ class ReplayEngine implements Engine {
       : undefined;
     if (last !== undefined) return last.result;
     const count = all.reduce((sum, { length }) => sum + length, 0);
-    throw notRecorded(`${toolName} was recorded ${times(count)} with this input, and is called once more.`, {
+    throw notRecordedError(`${toolName} was recorded ${formatTimes(count)} with this input, and is called once more.`, {
       operatorHint: "Give the replay repeatLast: true to return the last answer again.",
     });
   }
 
-  #unknownTool(toolName: string): ToolError {
+  #unknownToolError(toolName: string): ToolError {
     const known = [...this.#tools.keys()];
-    return notRecorded(`The recording has no call of ${toolName}.`, {
-      operatorHint: known.length === 0 ? "It has no calls at all." : `It has calls of ${someOf(known)}.`,
+    return notRecordedError(`The recording has no call of ${toolName}.`, {
+      operatorHint: known.length === 0 ? "It has no calls at all." : `It has calls of ${formatList(known)}.`,
     });
   }
 }
 
 /** The context with the fields that the runtime adds for engines. */
-type Asked = ToolContext & { readonly isNested?: boolean; readonly isRewritten?: boolean };
+type ReplayContext = ToolContext & { readonly isNested?: boolean; readonly isRewritten?: boolean };
 
 function byPlace(one: PlacedAnswer, other: PlacedAnswer): number {
   return one.place - other.place;
 }
 
-function unknownInput(toolName: string, details: readonly string[]): ToolError {
-  return notRecorded(`The recording has no call of ${toolName} with this input. The nearest one differs.`, {
+function unknownInputError(toolName: string, details: readonly string[]): ToolError {
+  return notRecordedError(`The recording has no call of ${toolName} with this input. The nearest one differs.`, {
     details,
     operatorHint: 'Call it as it was recorded, or set match to "nearest" (--nearest on the command line).',
   });
 }
 
-function notRecorded(message: string, options: { readonly operatorHint: string; readonly details?: readonly string[] }): NoAnswer {
+function notRecordedError(message: string, options: { readonly operatorHint: string; readonly details?: readonly string[] }): NoAnswer {
   return new NoAnswer("not_found", message, { ...options, retryable: false });
 }
 
-function times(count: number): string {
+function formatTimes(count: number): string {
   return count === 1 ? "once" : `${count} times`;
 }
 
-function giveAnswer(result: ToolResult, differing: readonly string[]): ToolOutput {
+function toReplayedOutput(result: ToolResult, differing: readonly string[]): ToolOutput {
   const { output, content, exitCode, metadata, status, error } = result;
   const fidelity = fidelityOf(result, differing.length === 0);
   if (error !== undefined && status !== "partial" && exitCode === undefined && content === undefined)
@@ -172,18 +172,18 @@ function giveAnswer(result: ToolResult, differing: readonly string[]): ToolOutpu
     ...(fidelity === "observed" ? {} : { fidelity }),
   };
   const { truncation } = result;
-  return truncation === undefined ? new ToolOutput(answer) : new CutOutput(answer, truncation, status === "partial");
+  return truncation === undefined ? new ToolOutput(answer) : new TruncatedOutput(answer, truncation, status === "partial");
 }
 
 /** The fidelity of a replayed answer: at most that of the recorded one, and at most `similar` if it was the answer to another call. */
 function fidelityOf({ fidelity = "observed", fault, status }: ToolResult, isSameCall: boolean): Fidelity {
-  const isMadeUp = fault !== undefined && (status !== "ok" || SPOILING.has(fault));
+  const isMadeUp = fault !== undefined && (status !== "ok" || SPOILING_FAULTS.has(fault));
   if (isMadeUp) return "unchecked";
   return fidelity === "observed" && !isSameCall ? "similar" : fidelity;
 }
 
 /** The faults with which a call still succeeds. */
-const SPOILING: ReadonlySet<string> = new Set<FaultType>(["unparseable_result", "empty_result", "partial_result"]);
+const SPOILING_FAULTS: ReadonlySet<string> = new Set<FaultType>(["unparseable_result", "empty_result", "partial_result"]);
 
 /** The same error, but not retryable. */
 function recordedError(
@@ -207,7 +207,7 @@ function recordedError(
     outcome,
     retryable: false,
     details: [...details, ...differing.map((line) => `Replayed from another call: ${line}`)],
-    ...hintsOf(error),
+    ...pickHints(error),
   });
 }
 
@@ -228,7 +228,7 @@ export interface ReplayToolsetOptions extends ReplayOptions {
  */
 export function toolsetsOfRecording(events: Iterable<SessionEvent>, options: ReplayToolsetOptions = {}): readonly Toolset[] {
   checkKnownKeys(options, { ...OPTIONS, toolsets: "array" }, "toolsetsOfRecording()");
-  const calls = outerFirst(recordedCalls(events));
+  const calls = nestedCallsLast(recordedCalls(events));
   const engine = new ReplayEngine(calls, options);
   const seen = countTools(calls);
   const given = (options.toolsets ?? []).map((toolset) => {
@@ -246,24 +246,24 @@ export function toolsetsOfRecording(events: Iterable<SessionEvent>, options: Rep
 }
 
 /** The errors of calls whose name does not identify a tool. */
-export const NO_TOOL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["not_found", "ambiguous", "invalid_call"]);
+export const UNKNOWN_TOOL_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["not_found", "ambiguous", "invalid_call"]);
 
 /** The number of calls of each tool, by namespace and name. */
 function countTools(calls: readonly RecordedCall[]): Map<string, Map<string, number>> {
   const seen = new Map<string, Map<string, number>>();
   for (const { result } of calls) {
     const { namespace, name } = splitName(result.name);
-    if (namespace === undefined || !isTool(result)) continue;
+    if (namespace === undefined || !hasToolName(result)) continue;
     const counts = getOrAdd(seen, namespace, () => new Map<string, number>());
     counts.set(name, (counts.get(name) ?? 0) + 1);
   }
   return seen;
 }
 
-function isTool({ name: qualifiedName, error, attempts }: ToolResult): boolean {
+function hasToolName({ name: qualifiedName, error, attempts }: ToolResult): boolean {
   const { namespace, name } = splitName(qualifiedName);
   if (namespace === undefined || namespace === OWN_NAMESPACE) return false;
-  if (attempts === 0 && error !== undefined && NO_TOOL.has(error.code)) return false;
+  if (attempts === 0 && error !== undefined && UNKNOWN_TOOL_CODES.has(error.code)) return false;
   try {
     checkName(namespace, "toolset");
     checkName(name, "tool");
@@ -278,7 +278,7 @@ function describeTools(counts: ReadonlyMap<string, number> = new Map(), known: R
     .filter(([name]) => !known.has(name))
     .map(([name, count]) => ({
       name,
-      description: `Answers as recorded; was called ${times(count)}.`,
+      description: `Answers as recorded; was called ${formatTimes(count)}.`,
       inputSchema: { type: "object" },
       effects: pure,
       timeoutMs: 0,

@@ -1,8 +1,8 @@
 /** Answers calls through an HTTP service, as its OpenAPI document describes it. @packageDocumentation */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
-import { ToolError, hintsOf } from "../core/error.ts";
-import { checkText } from "../core/check-argument.ts";
+import { ToolError, pickHints } from "../core/error.ts";
+import { checkString } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Clock, Log } from "../core/ports.ts";
@@ -15,14 +15,14 @@ import type { HttpClient, HttpHeader, HttpResponse } from "../net/http-request.t
 import { redactError } from "../core/base/redact.ts";
 import { excerpt } from "./rest/answer-text.ts";
 import { buildRequest, type BuiltRequest } from "./rest/build-request.ts";
-import { Credentials, type Admission } from "./rest/credentials.ts";
-import { httpFailure } from "./rest/http-failure.ts";
+import { Credentials, type RequestCredentials } from "./rest/credentials.ts";
+import { toHttpError } from "./rest/http-failure.ts";
 import { percentEncode } from "./rest/percent.ts";
-import { checkOrigin, isSamePlace, isSupplied, prepareOperations } from "./rest/prepare-operations.ts";
+import { checkOriginUnchanged, isSameOperation, isSupplied, prepareOperations } from "./rest/prepare-operations.ts";
 import type { PlacedOperation, PreparedOperations } from "./rest/prepare-operations.ts";
 import { MAX_DOCUMENT_BYTES, isAddress, readDocument } from "./rest/read-document.ts";
 import { readAnswer } from "./rest/read-answer.ts";
-import { allowedByProgram, refusedServers } from "./rest/private-hosts.ts";
+import { configuredHosts, refusedServers } from "./rest/private-hosts.ts";
 import { REST_OPTIONS, checkRestOptions, type RestOptions } from "./rest/rest-options.ts";
 import { Secrets } from "./rest/secrets.ts";
 
@@ -33,7 +33,7 @@ export type { ApiKey, OAuthClient, RestAuth, RestOptions } from "./rest/rest-opt
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 const MAX_WARNINGS = 5;
 /** The log of every client but the first, which has already warned that certificates are not checked. */
-const QUIET: Log = { debug: () => undefined, warn: () => undefined };
+const SILENT_LOG: Log = { debug: () => undefined, warn: () => undefined };
 /** Headers that are kept when a redirect leads to another origin. */
 const PLAIN_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "user-agent"]);
 
@@ -58,14 +58,14 @@ export function restEngine(options: RestOptions): Engine {
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
 export function openApiToolset(name: string, options: RestOptions & ToolsetSettings): Toolset {
-  checkText(name, "openApiToolset(name, options)", "the name of a toolset");
+  checkString(name, "openApiToolset(name, options)", "the name of a toolset");
   checkKnownKeys<RestOptions & ToolsetSettings>(options, { ...REST_OPTIONS, ...TOOLSET_SETTINGS }, "openApiToolset()");
   const [settings, engine] = splitSettings<RestOptions>(options);
   return { name, ...settings, engine: restEngine(engine) };
 }
 
 /** The parts of an open engine. */
-interface Service {
+interface OpenService {
   readonly client: HttpClient;
   readonly tokens: HttpClient;
   readonly credentials: Credentials;
@@ -80,10 +80,10 @@ class RestEngine implements Engine {
   readonly kind = "rest";
   readonly #options: RestOptions;
   readonly #secrets: Secrets;
-  #service: Service | undefined;
+  #service: OpenService | undefined;
   #prepared: PreparedOperations | undefined;
   /** The operation of every tool that was listed, as it was at that time. */
-  readonly #agreed = new WeakMap<Tool, PlacedOperation>();
+  readonly #operationsByTool = new WeakMap<Tool, PlacedOperation>();
 
   constructor(options: RestOptions) {
     this.#options = options;
@@ -93,15 +93,15 @@ class RestEngine implements Engine {
   async open({ clock, log, signal }: EngineContext): Promise<readonly Tool[]> {
     const { auth, ca, maxBytes, maxRedirects, verifyTls } = this.#options;
     const { httpClient } = await import("../net/http-client.ts");
-    const authorities = ca === undefined ? undefined : await readAuthorities(ca);
+    const authorities = ca === undefined ? undefined : await readCertificates(ca);
     const tls = omitUndefined({ verifyTls, ca: authorities });
     const clientFor = (allowPrivate: readonly string[], told: Log): HttpClient =>
       httpClient({ allowPrivate, ...omitUndefined({ maxBytes, maxRedirects }), ...tls }, { clock, log: told });
-    const client = clientFor(this.#allowed(), log);
+    const client = clientFor(this.#allowedHosts(), log);
     // uses a client of its own, so that no redirect of the API reaches a token server on a private address
     const tokens = clientFor(
-      [...(this.#options.allowPrivate ?? []), ...allowedByProgram(omitUndefined({ auth }))],
-      verifyTls === false ? QUIET : log,
+      [...(this.#options.allowPrivate ?? []), ...configuredHosts(omitUndefined({ auth }))],
+      verifyTls === false ? SILENT_LOG : log,
     );
     const credentials = new Credentials(auth, { client: tokens, clock, onToken: (token) => this.#secrets.add("access token", token) });
     this.#service = { client, tokens, credentials, clock, log, ca: authorities, closing: new AbortController() };
@@ -114,21 +114,21 @@ class RestEngine implements Engine {
   }
 
   async list(signal: AbortSignal): Promise<readonly Tool[]> {
-    const service = this.#opened();
+    const service = this.#requireService();
     try {
-      const { document, origin } = await this.#read(service, AbortSignal.any([signal, service.closing.signal]));
+      const { document, origin } = await this.#readDocument(service, AbortSignal.any([signal, service.closing.signal]));
       const { importOpenApiInSlices } = await import("./openapi/import-openapi.ts");
       const { include, exclude, trustExtensions } = this.#options;
-      if (service.closing.signal.aborted) throw notOpen();
+      if (service.closing.signal.aborted) throw notOpenError();
       const imported = await importOpenApiInSlices(document, { origin, ...omitUndefined({ include, exclude, trustExtensions }) });
-      if (service.closing.signal.aborted) throw notOpen();
+      if (service.closing.signal.aborted) throw notOpenError();
       const prepared = prepareOperations(imported.operations, this.#options, origin);
-      checkOrigin(this.#prepared?.origin, prepared.origin, this.#options);
+      checkOriginUnchanged(this.#prepared?.origin, prepared.origin, this.#options);
       this.#prepared = prepared;
-      for (const [tool, placed] of prepared.placed) this.#agreed.set(tool, placed);
+      for (const [tool, placed] of prepared.placed) this.#operationsByTool.set(tool, placed);
       const refused = refusedServers(
         Array.from(prepared.placed.values(), ({ base }) => base),
-        this.#allowed(),
+        this.#allowedHosts(),
       );
       this.#warn(service.log, [...refused, ...this.#secrets.warnings(), ...prepared.warnings, ...imported.warnings]);
       return prepared.tools;
@@ -138,8 +138,8 @@ class RestEngine implements Engine {
   }
 
   async call(request: EngineRequest, context: ToolContext): Promise<unknown> {
-    const service = this.#opened();
-    const placed = this.#placedOf(request.tool);
+    const service = this.#requireService();
+    const placed = this.#operationOf(request.tool);
     if (placed === undefined) {
       throw new ToolError("not_found", `The OpenAPI document has no operation ${JSON.stringify(request.tool.name)} any more.`, {
         operatorHint: "It was there before the last refresh.",
@@ -167,34 +167,34 @@ class RestEngine implements Engine {
    * The operation that the call was approved for. While the call waited for a person, the document may have been read again, or a new document may
    * have been refused. Changes are used only if the operation still sends to the same place.
    */
-  #placedOf(tool: Tool): PlacedOperation | undefined {
+  #operationOf(tool: Tool): PlacedOperation | undefined {
     const current = this.#prepared?.operations.get(tool.name);
-    const agreed = this.#agreed.get(tool);
+    const agreed = this.#operationsByTool.get(tool);
     if (current === undefined || agreed === undefined) return agreed ?? current;
-    if (!isSamePlace(current, agreed)) return agreed;
-    this.#agreed.set(tool, current);
+    if (!isSameOperation(current, agreed)) return agreed;
+    this.#operationsByTool.set(tool, current);
     return current;
   }
 
   /** Private addresses that operations may call. */
-  #allowed(): readonly string[] {
+  #allowedHosts(): readonly string[] {
     const { allowPrivate = [], baseUrl, document } = this.#options;
-    return [...allowPrivate, ...allowedByProgram(baseUrl === undefined ? { document } : { baseUrl })];
+    return [...allowPrivate, ...configuredHosts(baseUrl === undefined ? { document } : { baseUrl })];
   }
 
-  #opened(): Service {
-    if (this.#service === undefined) throw notOpen();
+  #requireService(): OpenService {
+    if (this.#service === undefined) throw notOpenError();
     return this.#service;
   }
 
   /** Reads the document with a client of its own: documents may be larger than answers, and calls continue meanwhile. */
-  async #read({ clock, log, ca }: Service, signal: AbortSignal): Promise<{ readonly document: JsonObject; readonly origin: string }> {
+  async #readDocument({ clock, log, ca }: OpenService, signal: AbortSignal): Promise<{ readonly document: JsonObject; readonly origin: string }> {
     const { document, documentHeaders = {}, allowPrivate = [], maxRedirects, verifyTls } = this.#options;
     const { httpClient } = await import("../net/http-client.ts");
-    const allowed = typeof document === "string" && isAddress(document) ? [...allowPrivate, ...allowedByProgram({ document })] : [];
+    const allowed = typeof document === "string" && isAddress(document) ? [...allowPrivate, ...configuredHosts({ document })] : [];
     const client = httpClient(
       { allowPrivate: allowed, maxBytes: MAX_DOCUMENT_BYTES, ...omitUndefined({ maxRedirects, verifyTls, ca }) },
-      { clock, log: verifyTls === false ? QUIET : log },
+      { clock, log: verifyTls === false ? SILENT_LOG : log },
     );
     try {
       // the name is part of the resource keys, so that calls of two services never wait for each other
@@ -215,32 +215,32 @@ class RestEngine implements Engine {
     return Object.fromEntries(Object.entries(input).filter(([key]) => !keys.has(key)));
   }
 
-  async #exchange(service: Service, call: Call): Promise<unknown> {
+  async #exchange(service: OpenService, call: Call): Promise<unknown> {
     const { operation } = call.placed;
     const { signal } = call.context;
-    let admission = await service.credentials.admit(operation, signal);
-    let response = await this.#send(service, call, admission);
-    if (response.status === 401 && admission.refuse()) {
+    let requestCredentials = await service.credentials.getCredentials(operation, signal);
+    let response = await this.#send(service, call, requestCredentials);
+    if (response.status === 401 && requestCredentials.discardToken()) {
       response.discard();
-      admission = await service.credentials.admit(operation, signal);
-      response = await this.#send(service, call, admission);
+      requestCredentials = await service.credentials.getCredentials(operation, signal);
+      response = await this.#send(service, call, requestCredentials);
     }
-    if (response.status < 200 || response.status > 299) throw await httpFailure(response, admission.described, service.clock);
+    if (response.status < 200 || response.status > 299) throw await toHttpError(response, requestCredentials.described, service.clock);
     const { origin } = new URL(call.placed.base);
-    const secretQuery = admission.query.map(([name]) => name);
+    const secretQuery = requestCredentials.query.map(([name]) => name);
     try {
       return await readAnswer(response, { operation, secrets: this.#secrets, origin, secretQuery });
     } catch (thrown: unknown) {
-      throw afterSuccess(ToolError.fromUnknown(thrown));
+      throw withUnknownOutcome(ToolError.fromUnknown(thrown));
     }
   }
 
-  #send({ client }: Service, { placed, built, context }: Call, admission: Admission): Promise<HttpResponse> {
-    const headers = this.#headers(placed, { built, context, admission });
+  #send({ client }: OpenService, { placed, built, context }: Call, requestCredentials: RequestCredentials): Promise<HttpResponse> {
+    const headers = this.#headers(placed, { built, context, requestCredentials });
     const url = new URL(built.url);
     // removes values of the model with the name of a credential, so that the credential is sent once
-    for (const [name] of admission.query) if (url.searchParams.has(name)) url.searchParams.delete(name);
-    const query = admission.query.map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`);
+    for (const [name] of requestCredentials.query) if (url.searchParams.has(name)) url.searchParams.delete(name);
+    const query = requestCredentials.query.map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`);
     if (query.length > 0) url.search = [...(url.search === "" ? [] : [url.search.slice(1)]), ...query].join("&");
     return client.request({
       method: placed.operation.method,
@@ -248,7 +248,7 @@ class RestEngine implements Engine {
       headers,
       body: built.body,
       secretHeaders: headers.map(([name]) => name.toLowerCase()).filter((name) => !PLAIN_HEADERS.has(name)),
-      secretQuery: admission.query.map(([name]) => name),
+      secretQuery: requestCredentials.query.map(([name]) => name),
       signal: context.signal,
     });
   }
@@ -256,7 +256,7 @@ class RestEngine implements Engine {
   /** The headers of a request. Later ones replace earlier ones: the model's, then the program's, then the credentials. */
   #headers(
     { operation }: PlacedOperation,
-    { built, context, admission }: Pick<Call, "built" | "context"> & { readonly admission: Admission },
+    { built, context, requestCredentials }: Pick<Call, "built" | "context"> & { readonly requestCredentials: RequestCredentials },
   ): readonly HttpHeader[] {
     const { headers = {}, idempotencyHeader = false } = this.#options;
     const merged = new Map(built.headers);
@@ -264,10 +264,10 @@ class RestEngine implements Engine {
     for (const [name, value] of Object.entries(context.traceHeaders ?? {})) set(name, value);
     if (idempotencyHeader !== false && !SAFE_METHODS.has(operation.method)) set(idempotencyHeader, context.idempotencyKey);
     for (const [name, value] of Object.entries(headers)) set(name, value);
-    for (const [name, value] of admission.headers) set(name, value);
-    const names = new Set(admission.cookies.map(nameOfPair));
+    for (const [name, value] of requestCredentials.headers) set(name, value);
+    const names = new Set(requestCredentials.cookies.map(nameOfPair));
     const given = built.cookies.filter((cookie) => !names.has(nameOfPair(cookie)));
-    const cookies = [...(merged.get("cookie")?.slice(1) ?? []), ...given, ...admission.cookies];
+    const cookies = [...(merged.get("cookie")?.slice(1) ?? []), ...given, ...requestCredentials.cookies];
     if (cookies.length > 0) set("cookie", cookies.join("; "));
     return [...merged.values()];
   }
@@ -285,7 +285,7 @@ interface Call {
   readonly context: ToolContext;
 }
 
-function notOpen(): ToolError {
+function notOpenError(): ToolError {
   return new ToolError("unavailable", "The REST engine is not open.");
 }
 
@@ -294,13 +294,13 @@ function nameOfPair(pair: string): string {
 }
 
 /** Sets the outcome to `unknown`: the service answered with a success, so the operation has run. */
-function afterSuccess(error: ToolError): ToolError {
+function withUnknownOutcome(error: ToolError): ToolError {
   if (error.outcome !== "not_started") return error;
   const { code, message, retryable, details } = error;
-  return new ToolError(code, message, { retryable, details, outcome: "unknown", cause: error, ...hintsOf(error) });
+  return new ToolError(code, message, { retryable, details, outcome: "unknown", cause: error, ...pickHints(error) });
 }
 
-async function readAuthorities(ca: string): Promise<string> {
+async function readCertificates(ca: string): Promise<string> {
   if (ca.includes("-----BEGIN")) return ca;
   return await readTextFile({
     path: ca,

@@ -1,6 +1,6 @@
 /** Searches documents that the program provides, without a service. @packageDocumentation */
-import { quoted } from "../core/base/wording.ts";
-import { COUNT, PORTION, checkNumber } from "../core/base/number-bounds.ts";
+import { quoteValue } from "../core/base/wording.ts";
+import { COUNT, FRACTION, checkNumber } from "../core/base/number-bounds.ts";
 import type { ToolContext } from "../core/context.ts";
 import { readOnly } from "../core/effects.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
@@ -60,14 +60,14 @@ class SearchEngine implements Engine {
   }
 
   async list(signal: AbortSignal): Promise<readonly Tool[]> {
-    if (this.#log === undefined) throw notOpen();
+    if (this.#log === undefined) throw notOpenError();
     return await this.#load(signal, this.#log);
   }
 
   call({ input }: EngineRequest, context: ToolContext): readonly FoundDocument[] {
-    if (this.#index === undefined) throw notOpen();
+    if (this.#index === undefined) throw notOpenError();
     const { limit = DEFAULT_LIMIT, threshold = 0 } = this.#options;
-    return this.#index.rank(queryOf(input, context.toolName), { limit: limitOf(input) ?? limit, threshold });
+    return this.#index.rank(readQuery(input, context.toolName), { limit: readLimit(input) ?? limit, threshold });
   }
 
   close(): Promise<void> {
@@ -82,7 +82,7 @@ class SearchEngine implements Engine {
   }
 }
 
-function notOpen(): ToolError {
+function notOpenError(): ToolError {
   return new ToolError("unavailable", "The search is not open.");
 }
 
@@ -119,7 +119,7 @@ function searchTool({ toolName, description = DESCRIPTION, limit = DEFAULT_LIMIT
 }
 
 /** The text to search for. @throws ToolError `invalid_input` if there is no `query` and not exactly one string */
-function queryOf(input: JsonObject, toolName: string): string {
+function readQuery(input: JsonObject, toolName: string): string {
   const query = Object.hasOwn(input, "query") ? input["query"] : undefined;
   if (typeof query === "string") return query;
   const texts = Object.values(input).filter((value) => typeof value === "string");
@@ -132,7 +132,7 @@ function queryOf(input: JsonObject, toolName: string): string {
 }
 
 /** The limit of a call: `size`, else `limit`, at most `MAX_LIMIT`. A value that is not an integer ≥ 1 is ignored. */
-function limitOf(input: JsonObject): number | undefined {
+function readLimit(input: JsonObject): number | undefined {
   for (const name of ["size", "limit"]) {
     const value = Object.hasOwn(input, name) ? input[name] : undefined;
     if (typeof value === "number" && Number.isInteger(value) && value >= 1) return Math.min(value, MAX_LIMIT);
@@ -158,9 +158,9 @@ function checkOptions(options: SearchOptions): void {
     throw new ToolError("invalid_argument", "A search needs documents: the path of a file of JSON lines, or an array of records.");
   for (const [name, field] of Object.entries({ idField, textField, toolName })) {
     if (field === undefined || (typeof field === "string" && field !== "") || (name === "toolName" && field === null)) continue;
-    throw new ToolError("invalid_argument", `${name} of a search is ${quoted(field)}; it takes a name.`);
+    throw new ToolError("invalid_argument", `${name} of a search is ${quoteValue(field)}; it takes a name.`);
   }
   checkNumber(limit, "limit of a search", { ...COUNT, max: MAX_LIMIT });
-  checkNumber(threshold, "threshold of a search", PORTION);
+  checkNumber(threshold, "threshold of a search", FRACTION);
   checkNumber(maxDocuments, "maxDocuments of a search", COUNT);
 }

@@ -5,7 +5,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { NoAnswer } from "../core/no-answer.ts";
-import { expectInput, inputMatcher, mismatch, type Expected } from "./stub/match-input.ts";
+import { toExpectedInput, inputMatcher, describeMismatch, type ExpectedInput } from "./stub/match-input.ts";
 import { checkStubs, type Stub } from "./stub/read-stubs.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
@@ -63,7 +63,7 @@ export function stubEngine(stubs: readonly Stub[], options: StubOptions = {}): S
 interface Entry extends Pick<Stub, "output" | "error" | "times"> {
   readonly index: number;
   readonly matches: (toolName: string) => boolean;
-  readonly expected: Expected | undefined;
+  readonly expected: ExpectedInput | undefined;
   readonly stateKey: string;
   isUsed: boolean;
 }
@@ -72,7 +72,7 @@ const MAX_UNMATCHED = 100;
 const MAX_REASONS = 10;
 /** Maximum number of stubs of a tool that are compared to find the nearest. */
 const MAX_COMPARED = 1_000;
-const MAX_REMEMBERED_TOOLS = 10_000;
+const MAX_CACHED_TOOLS = 10_000;
 
 class ListedStubs implements StubEngine {
   readonly kind = "stub";
@@ -82,14 +82,14 @@ class ListedStubs implements StubEngine {
   readonly effectFree = true;
   readonly origin = "stub";
   readonly #entries: readonly Entry[];
-  readonly #ofTool = new Map<string, readonly Entry[]>();
+  readonly #entriesByTool = new Map<string, readonly Entry[]>();
   readonly #onUnmatched: StubOptions["onUnmatched"];
   readonly #unmatched: UnmatchedCall[] = [];
   #unmatchedCount = 0;
   #calls = 0;
 
   constructor(stubs: readonly Stub[], { onUnmatched }: StubOptions) {
-    this.#entries = stubs.map(makeEntry);
+    this.#entries = stubs.map(toEntry);
     this.#onUnmatched = onUnmatched;
   }
 
@@ -99,13 +99,13 @@ class ListedStubs implements StubEngine {
     const meets = inputMatcher(input);
     for (const entry of entries) {
       if (entry.expected !== undefined && !meets(entry.expected)) continue;
-      if (!takeUse(entry, context)) continue;
+      if (!consumeUse(entry, context)) continue;
       entry.isUsed = true;
       if (entry.error === undefined) return entry.output ?? null;
       const { code = "execution_failed", message, retryable, hint } = entry.error;
       throw new ToolError(code, message, omitUndefined({ retryable, hint }));
     }
-    throw this.#noteUnmatched(entries, input, context);
+    throw this.#recordUnmatched(entries, input, context);
   }
 
   report(): StubReport {
@@ -121,16 +121,16 @@ class ListedStubs implements StubEngine {
 
   /** The stubs of a tool, in the given order. */
   #find(toolName: string): readonly Entry[] {
-    let entries = this.#ofTool.get(toolName);
+    let entries = this.#entriesByTool.get(toolName);
     if (entries === undefined) {
-      if (this.#ofTool.size >= MAX_REMEMBERED_TOOLS) this.#ofTool.clear();
-      this.#ofTool.set(toolName, (entries = this.#entries.filter(({ matches }) => matches(toolName))));
+      if (this.#entriesByTool.size >= MAX_CACHED_TOOLS) this.#entriesByTool.clear();
+      this.#entriesByTool.set(toolName, (entries = this.#entries.filter(({ matches }) => matches(toolName))));
     }
     return entries;
   }
 
-  #noteUnmatched(entries: readonly Entry[], input: JsonObject, { toolName, log }: ToolContext): NoAnswer {
-    const why = reasons(entries, input);
+  #recordUnmatched(entries: readonly Entry[], input: JsonObject, { toolName, log }: ToolContext): NoAnswer {
+    const why = mismatchReasons(entries, input);
     const unmatched: UnmatchedCall = { tool: toolName, input, why };
     this.#unmatchedCount++;
     if (this.#unmatched.length < MAX_UNMATCHED) this.#unmatched.push(unmatched);
@@ -148,11 +148,11 @@ class ListedStubs implements StubEngine {
   }
 }
 
-function makeEntry({ tool, input, exact = false, output, error, times }: Stub, index: number): Entry {
+function toEntry({ tool, input, exact = false, output, error, times }: Stub, index: number): Entry {
   return {
     index,
-    matches: toolMatcher(tool),
-    expected: input === undefined ? undefined : expectInput(input, exact),
+    matches: compileToolPattern(tool),
+    expected: input === undefined ? undefined : toExpectedInput(input, exact),
     stateKey: `haft:stub:${index}`,
     isUsed: false,
     ...omitUndefined({ output, error, times }),
@@ -160,7 +160,7 @@ function makeEntry({ tool, input, exact = false, output, error, times }: Stub, i
 }
 
 /** Counts one use in the session; returns false if no use is left. */
-function takeUse({ times, stateKey }: Entry, { state }: ToolContext): boolean {
+function consumeUse({ times, stateKey }: Entry, { state }: ToolContext): boolean {
   if (times === undefined) return true;
   const used = Number(state.get(stateKey) ?? 0);
   if (used >= times) return false;
@@ -169,9 +169,9 @@ function takeUse({ times, stateKey }: Entry, { state }: ToolContext): boolean {
 }
 
 /** Why each stub does not match, the nearest first. */
-function reasons(entries: readonly Entry[], input: JsonObject): readonly string[] {
+function mismatchReasons(entries: readonly Entry[], input: JsonObject): readonly string[] {
   const compared = entries.slice(0, MAX_COMPARED).map(({ index, expected, times }) => {
-    const { count, lines } = expected === undefined ? NO_MISMATCH : mismatch(expected, input);
+    const { count, lines } = expected === undefined ? NO_MISMATCH : describeMismatch(expected, input);
     const more = count > lines.length ? `, and ${count - lines.length} more` : "";
     const why = count === 0 ? `is used up after ${times ?? 0}` : `${lines.join("; ")}${more}`;
     return { count, line: `stubs[${index}]: ${why}` };
@@ -185,7 +185,7 @@ function reasons(entries: readonly Entry[], input: JsonObject): readonly string[
 const NO_MISMATCH = { count: 0, lines: [] } as const;
 
 /** Matches qualified names. A pattern without a namespace matches the tool of that name in every toolset. */
-function toolMatcher(pattern: string): (toolName: string) => boolean {
+function compileToolPattern(pattern: string): (toolName: string) => boolean {
   const [head = "", ...parts] = (pattern.includes("::") || pattern.startsWith("*") ? pattern : `*::${pattern}`).split("*");
   const tail = parts.pop();
   if (tail === undefined) return (toolName) => toolName === head;

@@ -8,12 +8,12 @@ import { shareJson } from "../core/base/share-json.ts";
 import type { Reducer } from "../core/tool.ts";
 
 /** The key of the reducers' state in the session state. */
-const WORLD = "haft:world";
+const REDUCER_STATE_KEY = "haft:world";
 /** Limits of the facts, which are in results and shown to a model. */
 const FACT_LIMITS: JsonLimits = { maxNodes: 100_000, maxChars: 1_048_576 };
 
 /** The change of a call to the simulated world. Nothing is changed before `commit`. */
-export interface WorldStep {
+export interface ReducerStep {
   /** Deeply frozen. */
   readonly facts: JsonValue;
   /** Writes the new state. @throws ToolError `conflict`, retryable, if another call has changed the state meanwhile */
@@ -28,16 +28,16 @@ type Call = Pick<EngineRequest, "tool" | "input">;
  * @throws ToolError the reducer's ToolError; `execution_failed` for any other error of it and for an answer without facts; `not_json` and `too_large`
  * for facts or a state that cannot be stored
  */
-export function stepWorld({ tool, input }: Call, { state, toolName }: ToolContext): WorldStep | undefined {
+export function runReducerStep({ tool, input }: Call, { state, toolName }: ToolContext): ReducerStep | undefined {
   const { reducer } = tool;
   if (reducer === undefined) return undefined;
-  const before = state.get(WORLD);
+  const before = state.get(REDUCER_STATE_KEY);
   const reduced = runReducer(reducer, before === undefined ? undefined : shareJson(before), input, toolName);
-  const facts = kept(reduced["facts"], "facts", toolName, FACT_LIMITS);
-  const after = reduced["state"] === undefined ? before : kept(reduced["state"], "state", toolName);
+  const facts = toSharedJson(reduced["facts"], "facts", toolName, FACT_LIMITS);
+  const after = reduced["state"] === undefined ? before : toSharedJson(reduced["state"], "state", toolName);
   const commit = (): void => {
-    if (state.get(WORLD) !== before) throw changedMeanwhile(toolName);
-    if (after !== before) state.update(WORLD, () => after);
+    if (state.get(REDUCER_STATE_KEY) !== before) throw stateConflict(toolName);
+    if (after !== before) state.update(REDUCER_STATE_KEY, () => after);
   };
   return { facts, commit };
 }
@@ -53,21 +53,21 @@ function runReducer(
     reduced = reducer(state, input);
   } catch (thrown: unknown) {
     if (isToolError(thrown)) throw thrown;
-    throw failed(
+    throw reducerError(
       `The reducer of ${toolName} failed: ${describeThrown(thrown)}`,
       "A reducer must return the new state and must not change the old one.",
       thrown,
     );
   }
   if (isJsonObject(reduced) && reduced["facts"] !== undefined) return reduced;
-  throw failed(`The reducer of ${toolName} returned no facts.`, "Return { state, facts }, and not a promise of them.");
+  throw reducerError(`The reducer of ${toolName} returned no facts.`, "Return { state, facts }, and not a promise of them.");
 }
 
-function failed(message: string, hint: string, cause?: unknown): ToolError {
+function reducerError(message: string, hint: string, cause?: unknown): ToolError {
   return new ToolError("execution_failed", message, { hint, cause, retryable: false, outcome: "failed" });
 }
 
-function kept(value: unknown, what: string, toolName: string, limits?: JsonLimits): JsonValue {
+function toSharedJson(value: unknown, what: string, toolName: string, limits?: JsonLimits): JsonValue {
   try {
     return shareJson(value, limits);
   } catch (thrown: unknown) {
@@ -80,7 +80,7 @@ function kept(value: unknown, what: string, toolName: string, limits?: JsonLimit
   }
 }
 
-function changedMeanwhile(toolName: string): ToolError {
+function stateConflict(toolName: string): ToolError {
   return new ToolError("conflict", `Another call changed the simulated state while ${toolName} was answered.`, {
     retryable: true,
     outcome: "not_started",

@@ -3,7 +3,7 @@ import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { OWN_NAMESPACE, qualifiedName } from "../core/call.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { plainTool } from "../registry/check-tool-fields.ts";
+import { toPlainTool } from "../registry/check-tool-fields.ts";
 import type { Registry } from "../registry/registry.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
 import { addTo } from "../core/base/add-to.ts";
@@ -25,7 +25,7 @@ export interface CatalogTool {
 export type ToolCollection = Pick<Registry, "list"> | readonly Toolset[];
 
 /** Returns toolsets with their enabled tools, without the runtime's own tools. */
-export function toolsetsIn(tools: ToolCollection): readonly Toolset[] {
+export function listToolsets(tools: ToolCollection): readonly Toolset[] {
   const isRegistry = hasMethods(tools, "list");
   checkArgument(
     isRegistry || Array.isArray(tools),
@@ -34,7 +34,7 @@ export function toolsetsIn(tools: ToolCollection): readonly Toolset[] {
     tools,
     "A runtime has a registry: runtime.registry.",
   );
-  if (!("list" in tools)) return tools.filter(isOffered).map((toolset) => ({ ...toolset, tools: (toolset.tools ?? []).filter(isOffered) }));
+  if (!("list" in tools)) return tools.filter(isEnabled).map((toolset) => ({ ...toolset, tools: (toolset.tools ?? []).filter(isEnabled) }));
   const found = new Map<Toolset, Tool[]>();
   for (const { tool, toolset } of tools.list()) {
     if (toolset.name === OWN_NAMESPACE) continue;
@@ -45,33 +45,33 @@ export function toolsetsIn(tools: ToolCollection): readonly Toolset[] {
 
 const HASH_LENGTH = 8;
 
-function isOffered({ enabled }: { readonly enabled?: boolean }): boolean {
+function isEnabled({ enabled }: { readonly enabled?: boolean }): boolean {
   return enabled !== false;
 }
 
 /** Returns every tool of the toolsets, in order, each with a unique id. */
-export function catalogOf(toolsets: readonly Toolset[]): readonly CatalogTool[] {
+export function createCatalog(toolsets: readonly Toolset[]): readonly CatalogTool[] {
   const taken = new Set<string>();
   return toolsets.flatMap(({ name: namespace, tools = [] }) =>
     tools.map((given) => {
-      const tool = plainTool(given); // an enrichment may copy it, which would lose the methods of a class
+      const tool = toPlainTool(given); // an enrichment may copy it, which would lose the methods of a class
       const name = qualifiedName(namespace, tool.name);
-      const id = freeId(name, tool, taken);
+      const id = chooseUniqueId(name, tool, taken);
       taken.add(id);
       return { id, namespace, qualifiedName: name, tool };
     }),
   );
 }
 
-function freeId(name: string, tool: Tool, taken: ReadonlySet<string>): string {
+function chooseUniqueId(name: string, tool: Tool, taken: ReadonlySet<string>): string {
   if (!taken.has(name)) return name;
-  const overload = `${name}#${hashOf(tool)}`;
+  const overload = `${name}#${hashSchema(tool)}`;
   let id = overload;
   for (let count = 2; taken.has(id); count++) id = `${overload}-${count}`;
   return id;
 }
 
-function hashOf({ inputSchema }: Tool): string {
+function hashSchema({ inputSchema }: Tool): string {
   try {
     return schemaFingerprint(inputSchema).slice(0, HASH_LENGTH);
   } catch {

@@ -1,5 +1,5 @@
 /** Finds which tool's output can be another tool's input: a graph from names and types. */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
@@ -8,9 +8,9 @@ import { DataflowGraph, type DataflowEdge } from "./dataflow-graph.ts";
 import { EdgeFinder, type ToolParameter } from "./edge-finder.ts";
 import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
 import { OUTPUT_SCHEMAS } from "./output-schemas.ts";
-import { pause } from "./run-limited.ts";
+import { yieldToEventLoop } from "./run-limited.ts";
 import { matchByVectors, matchByWords, type TextMatcher } from "./text-match.ts";
-import { WHOLE, inputParameters, outputParameters } from "./tool-parameters.ts";
+import { WHOLE_OUTPUT, inputParameters, outputParameters } from "./tool-parameters.ts";
 import type { Embed } from "./vectors.ts";
 
 /** Options for finding the edges between tools. */
@@ -39,7 +39,7 @@ export function dataflow(options: DataflowOptions = {}): Enrichment {
   const { minScore = DEFAULT_MIN_SCORE, maxEdges = DEFAULT_MAX_EDGES } = options;
   checkNumber(maxEdges, "maxEdges of dataflow()", COUNT);
   if (!(typeof minScore === "number" && minScore > 0 && minScore <= 1))
-    throw new ToolError("invalid_argument", `minScore of dataflow() is ${quoted(minScore)}; it takes a number above 0, at most 1.`);
+    throw new ToolError("invalid_argument", `minScore of dataflow() is ${quoteValue(minScore)}; it takes a number above 0, at most 1.`);
   return { key: DATAFLOW, after: [OUTPUT_SCHEMAS], enrich: (context) => drawGraph({ ...options, minScore, maxEdges }, context) };
 }
 
@@ -60,7 +60,7 @@ async function drawGraph(settings: Settings, context: EnrichmentContext): Promis
     for (const edge of finder.edgesFrom(output)) edges.push(edge);
     if (output % AT_ONCE !== AT_ONCE - 1) continue;
     context.progress(output + 1, outputs.length);
-    await pause(context.signal);
+    await yieldToEventLoop(context.signal);
   }
   context.progress(outputs.length, outputs.length);
   return { artifact: new DataflowGraph(edges) };
@@ -71,7 +71,7 @@ function parametersOf({ id, namespace, tool }: CatalogTool, parameters: ReturnTy
     tool: id,
     namespace,
     name,
-    words: name === WHOLE ? tool.name : name,
+    words: name === WHOLE_OUTPUT ? tool.name : name,
     description,
     type,
   }));

@@ -43,7 +43,7 @@ export class EdgeFinder {
 
   constructor(options: EdgeFinderOptions) {
     this.#options = options;
-    this.#classes = options.matchers.map((matcher) => classify(options.inputs, matcher.inputs));
+    this.#classes = options.matchers.map((matcher) => groupInputs(options.inputs, matcher.inputs));
     this.#found = options.matchers.map(() => new Map());
   }
 
@@ -54,41 +54,41 @@ export class EdgeFinder {
     if (from === undefined) return [];
     const best = new Map<number, number>();
     for (let matcher = 0; matcher < matchers.length; matcher++) {
-      for (const [input, score] of this.#strongest(matcher, output, from)) best.set(input, Math.max(score, best.get(input) ?? 0));
+      for (const [input, score] of this.#findStrongestEdges(matcher, output, from)) best.set(input, Math.max(score, best.get(input) ?? 0));
     }
     const ranked = [...best].sort(([one, score], [other, otherScore]) => otherScore - score || one - other);
     const counts = new Map<string, number>();
     const edges: DataflowEdge[] = [];
     for (const [input, score] of ranked) {
       const to = inputs[input];
-      if (to === undefined || !this.#hasRoom(counts, to.namespace)) continue;
+      if (to === undefined || !this.#addEdge(counts, to.namespace)) continue;
       edges.push({ from: { tool: from.tool, name: from.name }, to: { tool: to.tool, name: to.name }, score });
     }
     return edges;
   }
 
   /** Counts one more edge into a namespace; returns false if there is no room for it. */
-  #hasRoom(counts: Map<string, number>, namespace: string): boolean {
+  #addEdge(counts: Map<string, number>, namespace: string): boolean {
     const count = counts.get(namespace) ?? 0;
     if (count >= this.#options.maxEdges) return false;
     counts.set(namespace, count + 1);
     return true;
   }
 
-  #strongest(matcher: number, output: number, from: ToolParameter): readonly (readonly [input: number, score: number])[] {
+  #findStrongestEdges(matcher: number, output: number, from: ToolParameter): readonly (readonly [input: number, score: number])[] {
     const counts = new Map<string, number>();
     const found: [number, number][] = [];
-    for (const { namespace, inputs, score } of this.#classesFor(matcher, output, from)) {
+    for (const { namespace, inputs, score } of this.#scoreClasses(matcher, output, from)) {
       for (const input of inputs) {
         if (this.#options.inputs[input]?.tool === from.tool) continue;
-        if (!this.#hasRoom(counts, namespace)) break;
+        if (!this.#addEdge(counts, namespace)) break;
         found.push([input, score]);
       }
     }
     return found;
   }
 
-  #classesFor(matcher: number, output: number, { type }: ToolParameter): readonly ScoredClass[] {
+  #scoreClasses(matcher: number, output: number, { type }: ToolParameter): readonly ScoredClass[] {
     const { matchers, minScore } = this.#options;
     const text = matchers[matcher]?.outputs[output] ?? 0;
     const key = `${text} ${type.signature}`;
@@ -97,7 +97,7 @@ export class EdgeFinder {
     const scored: ScoredClass[] = [];
     for (const match of matchers[matcher]?.matches(text) ?? []) {
       for (const group of this.#classes[matcher]?.[match.text] ?? []) {
-        const score = match.similarity * typeMatch(type, group.type);
+        const score = match.similarity * scoreTypes(type, group.type);
         if (score >= minScore) scored.push({ ...group, score });
       }
     }
@@ -107,7 +107,7 @@ export class EdgeFinder {
   }
 }
 
-function classify(inputs: readonly ToolParameter[], texts: readonly number[]): readonly (readonly InputClass[])[] {
+function groupInputs(inputs: readonly ToolParameter[], texts: readonly number[]): readonly (readonly InputClass[])[] {
   const classes: InputClass[][] = [];
   const known = new Map<string, InputClass>();
   for (const [index, { namespace, type }] of inputs.entries()) {
@@ -135,10 +135,10 @@ const NONE = 0;
  * property, 0.7 if one of the two is not specific enough. Arrays match only arrays, by their items. If both may have several types, the best pair
  * counts.
  */
-function typeMatch(output: ParameterType, input: ParameterType): number {
+function scoreTypes(output: ParameterType, input: ParameterType): number {
   if (output.kinds.size === 0 || input.kinds.size === 0) return OPAQUE;
   let best = NONE;
-  for (const kind of output.kinds) for (const wanted of input.kinds) best = Math.max(best, kindMatch(kind, wanted, { output, input }));
+  for (const kind of output.kinds) for (const wanted of input.kinds) best = Math.max(best, scoreKinds(kind, wanted, { output, input }));
   return best;
 }
 
@@ -147,10 +147,10 @@ interface Pair {
   readonly input: ParameterType;
 }
 
-function kindMatch(kind: string, wanted: string, { output, input }: Pair): number {
+function scoreKinds(kind: string, wanted: string, { output, input }: Pair): number {
   if (kind !== wanted) return isNumeric(kind) && isNumeric(wanted) ? NUMERIC : NONE;
-  if (kind === "object") return keysMatch(output.keys, input.keys);
-  if (kind === "array") return itemsMatch(output.items, input.items);
+  if (kind === "object") return scoreKeys(output.keys, input.keys);
+  if (kind === "array") return scoreItems(output.items, input.items);
   return EXACT;
 }
 
@@ -158,13 +158,13 @@ function isNumeric(kind: string): boolean {
   return kind === "integer" || kind === "number";
 }
 
-function keysMatch(output: ReadonlySet<string> | undefined, input: ReadonlySet<string> | undefined): number {
+function scoreKeys(output: ReadonlySet<string> | undefined, input: ReadonlySet<string> | undefined): number {
   if (output === undefined || input === undefined) return OPAQUE;
   for (const key of output) if (input.has(key)) return SHARED_KEYS;
   return NONE;
 }
 
-function itemsMatch(output: ParameterType | undefined, input: ParameterType | undefined): number {
+function scoreItems(output: ParameterType | undefined, input: ParameterType | undefined): number {
   if (output === undefined && input === undefined) return EXACT;
-  return output === undefined || input === undefined ? OPAQUE : typeMatch(output, input);
+  return output === undefined || input === undefined ? OPAQUE : scoreTypes(output, input);
 }

@@ -7,7 +7,7 @@ import type { CatalogTool } from "./catalog.ts";
 import { CACHE_OPTIONS, EnrichmentCache, toolKey, type EnrichmentCacheOptions } from "./enrichment-cache.ts";
 import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
 import { inputParameters } from "./tool-parameters.ts";
-import { embedAll, unitVector, type EmbedOptions } from "./vectors.ts";
+import { embedAll, toUnitVector, type EmbedOptions } from "./vectors.ts";
 
 export interface EmbeddingsOptions extends Pick<EmbedOptions, "embed" | "batchSize" | "concurrency">, EnrichmentCacheOptions {}
 
@@ -53,22 +53,22 @@ async function embedTools(options: EmbeddingsOptions, context: EnrichmentContext
   const cache = new EnrichmentCache(options, { type: EMBEDDINGS, version: 1 }, context.log);
   const known = await cache.read();
   const keys = tools.map(({ tool }) => toolKey(tool));
-  const vectors = keys.map((key) => (key === undefined ? undefined : readVector(known.get(key))));
-  const open = [...tools.keys()].filter((index) => vectors[index] === undefined);
-  const texts = open.map((index) => textOf(tools[index]));
+  const vectors = keys.map((key) => (key === undefined ? undefined : decodeVector(known.get(key))));
+  const missing = [...tools.keys()].filter((index) => vectors[index] === undefined);
+  const texts = missing.map((index) => toolText(tools[index]));
   const made = await embedAll(texts, { embed, batchSize, concurrency, signal, onProgress: (done, total) => context.progress(done, total) });
   const learned = new Map<string, JsonValue>();
-  for (const [position, index] of open.entries()) {
+  for (const [position, index] of missing.entries()) {
     const [key, vector] = [keys[index], made[position]];
     vectors[index] = vector;
-    if (key !== undefined && vector !== undefined) learned.set(key, writeVector(vector));
+    if (key !== undefined && vector !== undefined) learned.set(key, encodeVector(vector));
   }
   await cache.add(learned);
-  return { artifact: new ToolVectors(sameLength(tools, vectors)) };
+  return { artifact: new ToolVectors(toVectorMap(tools, vectors)) };
 }
 
 /** @throws ToolError `invalid_output` if cached vectors differ in length from new ones, as after a change of the model without a new label */
-function sameLength(tools: readonly CatalogTool[], vectors: readonly (Float32Array | undefined)[]): ReadonlyMap<string, Float32Array> {
+function toVectorMap(tools: readonly CatalogTool[], vectors: readonly (Float32Array | undefined)[]): ReadonlyMap<string, Float32Array> {
   const lengths = new Set(vectors.map((vector) => vector?.length));
   if (lengths.size > 1) {
     throw new ToolError("invalid_output", `The vectors of tools differ in length: ${[...lengths].join(", ")}.`, {
@@ -78,7 +78,7 @@ function sameLength(tools: readonly CatalogTool[], vectors: readonly (Float32Arr
   return new Map(tools.map(({ id }, index) => [id, vectors[index] ?? new Float32Array()]));
 }
 
-function textOf(entry: CatalogTool | undefined): string {
+function toolText(entry: CatalogTool | undefined): string {
   if (entry === undefined) return "";
   const { name, description, inputSchema } = entry.tool;
   const inputs = inputParameters(inputSchema).map((parameter) => parameter.name);
@@ -86,18 +86,18 @@ function textOf(entry: CatalogTool | undefined): string {
 }
 
 /** Returns the vector as little-endian 32-bit numbers in base64, a tenth of the size of its JSON. */
-function writeVector(vector: Float32Array): string {
+function encodeVector(vector: Float32Array): string {
   const bytes = Buffer.alloc(vector.length * BYTES);
   for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * BYTES);
   return bytes.toString("base64");
 }
 
-function readVector(kept: JsonValue | undefined): Float32Array | undefined {
-  if (typeof kept !== "string") return undefined;
-  const bytes = Buffer.from(kept, "base64");
+function decodeVector(cached: JsonValue | undefined): Float32Array | undefined {
+  if (typeof cached !== "string") return undefined;
+  const bytes = Buffer.from(cached, "base64");
   if (bytes.length === 0 || bytes.length % BYTES !== 0) return undefined;
   const vector = Float32Array.from({ length: bytes.length / BYTES }, (_, index) => bytes.readFloatLE(index * BYTES));
-  return vector.every((value) => Number.isFinite(value)) ? unitVector(vector) : undefined;
+  return vector.every((value) => Number.isFinite(value)) ? toUnitVector(vector) : undefined;
 }
 
 const BYTES = 4;

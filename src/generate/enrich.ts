@@ -6,7 +6,7 @@ import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { Artifacts } from "./artifacts.ts";
-import { catalogOf, toolsetsIn, type CatalogTool, type ToolCollection } from "./catalog.ts";
+import { createCatalog, listToolsets, type CatalogTool, type ToolCollection } from "./catalog.ts";
 import type { Enrichment, EnrichmentResult } from "./enrichment.ts";
 import { sortEnrichments } from "./sort-enrichments.ts";
 
@@ -37,7 +37,7 @@ export class Enriched {
 
   constructor(toolsets: readonly Toolset[], tools: readonly CatalogTool[], artifacts: Artifacts) {
     this.tools = tools;
-    this.toolsets = putBack(toolsets, tools);
+    this.toolsets = toToolsets(toolsets, tools);
     this.artifacts = artifacts;
     this.#byId = new Map(tools.map((tool) => [tool.id, tool]));
   }
@@ -62,31 +62,31 @@ export class Enriched {
 export function enrich(tools: ToolCollection, enrichments: readonly Enrichment[], options: EnrichOptions = {}): Promise<Enriched> {
   checkKnownKeys(options, { signal: "AbortSignal", log: "object", onProgress: "function" }, "enrich()");
   const ordered = sortEnrichments(enrichments);
-  return runAll(toolsetsIn(tools), ordered, options);
+  return runEnrichments(listToolsets(tools), ordered, options);
 }
 
-async function runAll(toolsets: readonly Toolset[], ordered: readonly Enrichment[], options: EnrichOptions): Promise<Enriched> {
+async function runEnrichments(toolsets: readonly Toolset[], ordered: readonly Enrichment[], options: EnrichOptions): Promise<Enriched> {
   const artifacts = new Map<string, unknown>();
-  let tools = catalogOf(toolsets);
+  let tools = createCatalog(toolsets);
   for (const enrichment of ordered) {
-    const result = await runOne(enrichment, { tools, artifacts: new Artifacts(new Map(artifacts)), options });
+    const result = await runEnrichment(enrichment, { tools, artifacts: new Artifacts(new Map(artifacts)), options });
     if (result.artifact !== undefined) artifacts.set(enrichment.key, result.artifact);
     if (result.tools !== undefined) tools = replaceTools(tools, result.tools, enrichment.key);
   }
   return new Enriched(toolsets, tools, new Artifacts(artifacts));
 }
 
-interface State {
+interface RunState {
   readonly tools: readonly CatalogTool[];
   readonly artifacts: Artifacts;
   readonly options: EnrichOptions;
 }
 
-async function runOne(enrichment: Enrichment, { tools, artifacts, options }: State): Promise<EnrichmentResult> {
+async function runEnrichment(enrichment: Enrichment, { tools, artifacts, options }: RunState): Promise<EnrichmentResult> {
   const { signal = new AbortController().signal, log = systemPorts.log, onProgress } = options;
   throwIfAborted(signal, enrichment.key);
   try {
-    const progress = (done: number, total: number): void => tell(onProgress, { enrichment: enrichment.key, done, total });
+    const progress = (done: number, total: number): void => notify(onProgress, { enrichment: enrichment.key, done, total });
     const result = await enrichment.enrich({ tools, artifacts, signal, log, progress });
     throwIfAborted(signal, enrichment.key);
     return result;
@@ -103,7 +103,7 @@ function throwIfAborted(signal: AbortSignal, key: string): void {
   if (signal.aborted) throw new ToolError("cancelled", `The enrichment ${JSON.stringify(key)} was cancelled.`, { cause: signal.reason });
 }
 
-function tell(listener: EnrichOptions["onProgress"], progress: EnrichmentProgress): void {
+function notify(listener: EnrichOptions["onProgress"], progress: EnrichmentProgress): void {
   try {
     listener?.(progress);
   } catch {
@@ -127,7 +127,7 @@ function replaceTools(tools: readonly CatalogTool[], changed: ReadonlyMap<string
 }
 
 /** Returns the toolsets with the enriched tools, which are in the order of the toolsets' own. */
-function putBack(toolsets: readonly Toolset[], tools: readonly CatalogTool[]): readonly Toolset[] {
+function toToolsets(toolsets: readonly Toolset[], tools: readonly CatalogTool[]): readonly Toolset[] {
   let next = 0;
   return toolsets.map((toolset) => {
     const count = toolset.tools?.length ?? 0;

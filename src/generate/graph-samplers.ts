@@ -4,7 +4,7 @@ import { DATAFLOW } from "./dataflow.ts";
 import { DataflowGraph, type DataflowEdge } from "./dataflow-graph.ts";
 import type { Enriched } from "./enrich.ts";
 import { SamplingError, prepareScoredDraw, type Draw, type SampleOptions, type Sampler, checkEnriched } from "./sampler.ts";
-import { drawn } from "../core/base/seeded-random.ts";
+import { shuffle } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 
 /** Options for drawing tools along the edges between them. */
@@ -47,15 +47,15 @@ export function fanInSampler(enriched: Enriched, options: NeededSampleOptions): 
 }
 
 /** Returns the tools adjacent to a tool that may be drawn, without duplicates. */
-type Follow = (tool: CatalogTool) => readonly CatalogTool[];
+type ListAdjacent = (tool: CatalogTool) => readonly CatalogTool[];
 
-interface Kind {
+interface GraphSamplerKind {
   readonly owner: string;
   /** Draws as many tools as it can find, at most `k`. */
-  readonly draw: (draw: Draw, graph: { readonly out: Follow; readonly in: Follow }) => CatalogTool[];
+  readonly draw: (draw: Draw, graph: { readonly out: ListAdjacent; readonly in: ListAdjacent }) => CatalogTool[];
 }
 
-function graphSampler(enriched: Enriched, options: NeededSampleOptions, { owner, draw }: Kind): Sampler<GraphSampleOptions> {
+function graphSampler(enriched: Enriched, options: NeededSampleOptions, { owner, draw }: GraphSamplerKind): Sampler<GraphSampleOptions> {
   checkEnriched(enriched, owner);
   const graph = enriched.artifacts.require(DATAFLOW, DataflowGraph);
   prepareScoredDraw(enriched, options, owner);
@@ -63,7 +63,7 @@ function graphSampler(enriched: Enriched, options: NeededSampleOptions, { owner,
     sample(own = {}) {
       const all = { ...options, ...own };
       const prepared = prepareScoredDraw(enriched, all, owner);
-      const tools = draw(prepared, followers(graph, prepared, all.minScore ?? 0));
+      const tools = draw(prepared, createAdjacency(graph, prepared, all.minScore ?? 0));
       if (tools.length === prepared.k) return tools;
       throw new SamplingError(
         `${owner} was asked for ${plural(prepared.k, "tool")}, but found only ${tools.length} that feed each other in this way.`,
@@ -77,23 +77,23 @@ function graphSampler(enriched: Enriched, options: NeededSampleOptions, { owner,
   };
 }
 
-function followers(graph: DataflowGraph, { allowed }: Draw, minScore: number): { readonly out: Follow; readonly in: Follow } {
-  const follow = (edges: readonly DataflowEdge[], end: "from" | "to"): readonly CatalogTool[] => {
+function createAdjacency(graph: DataflowGraph, { allowed }: Draw, minScore: number): { readonly out: ListAdjacent; readonly in: ListAdjacent } {
+  const listAdjacent = (edges: readonly DataflowEdge[], end: "from" | "to"): readonly CatalogTool[] => {
     const ids = new Set(edges.filter(({ score }) => score >= minScore).map((edge) => edge[end].tool));
     return Array.from(ids, (id) => allowed.get(id)).filter((tool) => tool !== undefined);
   };
-  return { out: ({ id }) => follow(graph.out(id), "to"), in: ({ id }) => follow(graph.in(id), "from") };
+  return { out: ({ id }) => listAdjacent(graph.out(id), "to"), in: ({ id }) => listAdjacent(graph.in(id), "from") };
 }
 
 const STEPS_PER_TOOL = 10_000;
 
-function drawChain({ k, tools, random }: Draw, { out }: { readonly out: Follow }): CatalogTool[] {
+function drawChain({ k, tools, random }: Draw, { out }: { readonly out: ListAdjacent }): CatalogTool[] {
   let best: readonly CatalogTool[] = [];
   let stepsLeft = STEPS_PER_TOOL * k;
-  for (const start of drawn(random, tools)) {
+  for (const start of shuffle(random, tools)) {
     const chain: CatalogTool[] = [start];
     const inChain = new Set([start.id]);
-    const choices = [drawn(random, k === 1 ? [] : out(start))];
+    const choices = [shuffle(random, k === 1 ? [] : out(start))];
     while (chain.length > 0) {
       if (chain.length > best.length) best = [...chain];
       if (best.length === k || stepsLeft-- <= 0) return [...best];
@@ -105,7 +105,7 @@ function drawChain({ k, tools, random }: Draw, { out }: { readonly out: Follow }
       } else if (!inChain.has(next.value.id)) {
         chain.push(next.value);
         inChain.add(next.value.id);
-        choices.push(drawn(random, chain.length === k ? [] : out(next.value)));
+        choices.push(shuffle(random, chain.length === k ? [] : out(next.value)));
       }
     }
   }
@@ -113,12 +113,12 @@ function drawChain({ k, tools, random }: Draw, { out }: { readonly out: Follow }
 }
 
 /** Draws a hub and tools adjacent to it; the hub is first. */
-function drawFan({ k, tools, random }: Draw, follow: Follow): CatalogTool[] {
+function drawFan({ k, tools, random }: Draw, follow: ListAdjacent): CatalogTool[] {
   let best: CatalogTool[] = [];
-  for (const hub of drawn(random, tools)) {
+  for (const hub of shuffle(random, tools)) {
     const fan = [hub];
     if (k > 1) {
-      for (const other of drawn(random, follow(hub))) {
+      for (const other of shuffle(random, follow(hub))) {
         if (other.id !== hub.id) fan.push(other);
         if (fan.length === k) break;
       }

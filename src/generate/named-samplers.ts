@@ -3,7 +3,7 @@ import { ToolError } from "../core/error.ts";
 import { isOptionsObject } from "../core/base/wording.ts";
 import { checkArgument } from "../core/check-argument.ts";
 import { didYouMean } from "../core/base/near-names.ts";
-import { own } from "../core/base/own.ts";
+import { getOwn } from "../core/base/own.ts";
 import type { Enriched } from "./enrich.ts";
 import { chainSampler, fanInSampler, fanOutSampler } from "./graph-samplers.ts";
 import { neighborSampler } from "./neighbor-sampler.ts";
@@ -42,7 +42,7 @@ export function namedSamplers(registered: Readonly<Record<string, SamplerFactory
   return {
     names: Object.keys(table),
     make(name, enriched, options) {
-      const make = own(table, name);
+      const make = getOwn(table, name);
       if (make === undefined) throw unknownSampler(name, Object.keys(table));
       return make(enriched, options);
     },

@@ -2,7 +2,7 @@ import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { NEIGHBORS, ToolNeighbors } from "./neighbors.ts";
 import { SamplingError, prepareScoredDraw, type Draw, type SampleOptions, type Sampler, checkEnriched } from "./sampler.ts";
-import { drawn } from "../core/base/seeded-random.ts";
+import { shuffle } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 
 /** Options for drawing similar tools. */
@@ -37,7 +37,7 @@ export function neighborSampler(
 
 function drawAlike({ k, tools, allowed, random }: Draw, neighbors: ToolNeighbors, minScore: number): readonly CatalogTool[] {
   let best: readonly CatalogTool[] = [];
-  for (const start of drawn(random, tools)) {
+  for (const start of shuffle(random, tools)) {
     const alike = neighbors.of(start.id).filter(({ score }) => score >= minScore);
     const found = [start, ...alike.map(({ tool }) => allowed.get(tool)).filter((tool) => tool !== undefined)].slice(0, k);
     if (found.length === k) return found;

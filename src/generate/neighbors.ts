@@ -3,7 +3,7 @@ import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { EMBEDDINGS, ToolVectors } from "./embeddings.ts";
 import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichment.ts";
-import { pause } from "./run-limited.ts";
+import { yieldToEventLoop } from "./run-limited.ts";
 import { cosine } from "./vectors.ts";
 
 /** Options for finding the nearest tools. */
@@ -61,7 +61,7 @@ async function findNeighbors(k: number, context: EnrichmentContext): Promise<Enr
       lists[before]?.offer(tool, score);
     }
     context.progress(index + 1, vectors.length);
-    if (index % AT_ONCE === 0) await pause(context.signal);
+    if (index % AT_ONCE === 0) await yieldToEventLoop(context.signal);
   }
   return { artifact: new ToolNeighbors(new Map(vectors.map(([tool], index) => [tool, lists[index]?.neighbors ?? []]))) };
 }

@@ -45,8 +45,8 @@ export function outputSchemas(options: OutputSchemasOptions): Enrichment {
   checkNumber(options.concurrency, "concurrency of outputSchemas()", COUNT);
   if (typeof options.model !== "function")
     throw new ToolError("invalid_argument", "outputSchemas() needs a model: a function that answers a prompt.");
-  const asked = new Map<string, JsonValue>();
-  return { key: OUTPUT_SCHEMAS, enrich: (context) => inferAll(options, { context, asked }) };
+  const earlierAnswers = new Map<string, JsonValue>();
+  return { key: OUTPUT_SCHEMAS, enrich: (context) => inferSchemas(options, { context, earlierAnswers }) };
 }
 
 const DEFAULT_CONCURRENCY = 8;
@@ -65,57 +65,57 @@ interface Answers {
   readonly learned: Map<string, JsonValue>;
 }
 
-interface Inferring {
+interface InferenceState {
   readonly context: EnrichmentContext;
   /** The answers of earlier runs, by `toolKey`. */
-  readonly asked: Map<string, JsonValue>;
+  readonly earlierAnswers: Map<string, JsonValue>;
 }
 
-async function inferAll(options: OutputSchemasOptions, { context, asked }: Inferring): Promise<EnrichmentResult> {
+async function inferSchemas(options: OutputSchemasOptions, { context, earlierAnswers }: InferenceState): Promise<EnrichmentResult> {
   const cache = new EnrichmentCache(options, { type: OUTPUT_SCHEMAS, version: 1 }, context.log);
-  const known = new Map(options.force === true ? [] : [...(await cache.read()), ...asked]);
+  const known = new Map(options.force === true ? [] : [...(await cache.read()), ...earlierAnswers]);
   const answers: Answers = { schemas: new Map(), learned: new Map() };
-  const open: Question[] = [];
+  const missing: Question[] = [];
   for (const entry of context.tools) {
     if (entry.tool.outputSchema !== undefined) continue;
     const key = toolKey(entry.tool);
-    const kept = key === undefined ? undefined : readKept(known.get(key));
-    if (kept === undefined) open.push({ entry, key });
-    else answers.schemas.set(entry.id, kept);
+    const cached = key === undefined ? undefined : readCachedSchema(known.get(key));
+    if (cached === undefined) missing.push({ entry, key });
+    else answers.schemas.set(entry.id, cached);
   }
   try {
-    await askAll(open, { options, context, answers, cache });
+    await requestSchemas(missing, { options, context, answers, cache });
   } finally {
-    for (const [key, schema] of answers.learned) asked.set(key, schema);
+    for (const [key, schema] of answers.learned) earlierAnswers.set(key, schema);
   }
-  return resultOf(context.tools, answers.schemas);
+  return toResult(context.tools, answers.schemas);
 }
 
 /** Returns a cached schema after checking it like a new one, because the file is untrusted. */
-function readKept(kept: JsonValue | undefined): JsonSchema | undefined {
-  if (!isJsonObject(kept)) return undefined;
+function readCachedSchema(cached: JsonValue | undefined): JsonSchema | undefined {
+  if (!isJsonObject(cached)) return undefined;
   try {
-    return compileSchema(kept).schema;
+    return compileSchema(cached).schema;
   } catch {
     return undefined;
   }
 }
 
-interface Asking {
+interface RequestContext {
   readonly options: OutputSchemasOptions;
   readonly context: EnrichmentContext;
   readonly answers: Answers;
   readonly cache: EnrichmentCache;
 }
 
-async function askAll(questions: readonly Question[], asking: Asking): Promise<void> {
-  const { options, context, answers, cache } = asking;
+async function requestSchemas(questions: readonly Question[], requestContext: RequestContext): Promise<void> {
+  const { options, context, answers, cache } = requestContext;
   let done = 0;
   try {
     await runLimited(
       questions,
       async (question) => {
-        await askOne(question, asking);
+        await requestSchema(question, requestContext);
         context.progress(++done, questions.length);
       },
       { concurrency: options.concurrency ?? DEFAULT_CONCURRENCY, signal: context.signal },
@@ -125,9 +125,9 @@ async function askAll(questions: readonly Question[], asking: Asking): Promise<v
   }
 }
 
-async function askOne({ entry, key }: Question, { options, context, answers }: Asking): Promise<void> {
+async function requestSchema({ entry, key }: Question, { options, context, answers }: RequestContext): Promise<void> {
   try {
-    const schema = readOutputSchema(await options.model(promptFor(entry.tool), { signal: context.signal }));
+    const schema = readOutputSchema(await options.model(createPrompt(entry.tool), { signal: context.signal }));
     answers.schemas.set(entry.id, schema);
     if (key !== undefined) answers.learned.set(key, copyJson(schema, { maxDepth: SCHEMA_DEPTH }).value);
   } catch (error: unknown) {
@@ -138,11 +138,11 @@ async function askOne({ entry, key }: Question, { options, context, answers }: A
 
 const SCHEMA_DEPTH = 256;
 
-function promptFor({ name, description, inputSchema }: Tool): SchemaPrompt {
+function createPrompt({ name, description, inputSchema }: Tool): SchemaPrompt {
   return { system: SYSTEM, user: JSON.stringify({ name, description, inputSchema }) };
 }
 
-function resultOf(tools: readonly CatalogTool[], schemas: ReadonlyMap<string, JsonSchema>): EnrichmentResult {
+function toResult(tools: readonly CatalogTool[], schemas: ReadonlyMap<string, JsonSchema>): EnrichmentResult {
   const changed = new Map<string, Tool>();
   for (const { id, tool } of tools) {
     const outputSchema = schemas.get(id);

@@ -13,7 +13,7 @@ import {
   type Sampler,
   checkEnriched,
 } from "./sampler.ts";
-import { drawn } from "../core/base/seeded-random.ts";
+import { shuffle } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 import { addTo } from "../core/base/add-to.ts";
 
@@ -37,11 +37,11 @@ const OWNER = "The random sampler";
  */
 export function randomSampler(enriched: Enriched, options: RandomSampleOptions & { readonly k: number }): Sampler<RandomSampleOptions> {
   checkEnriched(enriched, OWNER);
-  prepare(enriched, options);
+  prepareRandomDraw(enriched, options);
   return { sample: (own = {}) => sampleRandom(enriched, { ...options, ...own }) };
 }
 
-function prepare(enriched: Enriched, options: RandomSampleOptions): Draw {
+function prepareRandomDraw(enriched: Enriched, options: RandomSampleOptions): Draw {
   checkKnownKeys(options, { ...SAMPLE_OPTIONS, weights: true }, OWNER);
   checkWeights(enriched, options.weights);
   return prepareDraw(enriched, options, OWNER);
@@ -55,7 +55,7 @@ interface Pool {
 }
 
 function sampleRandom(enriched: Enriched, options: RandomSampleOptions): readonly CatalogTool[] {
-  const { k, tools, random } = prepare(enriched, options);
+  const { k, tools, random } = prepareRandomDraw(enriched, options);
   const pools = makePools(tools, random, options.weights ?? "proportional");
   const sample: CatalogTool[] = [];
   while (sample.length < k) {
@@ -81,7 +81,7 @@ function makePools(tools: readonly CatalogTool[], random: Random, weights: NonNu
     const fixed = typeof weights === "string" ? 1 : weightOf(weights, namespace);
     const pool: Pool = {
       weigh: () => (pool.left === 0 ? 0 : weights === "proportional" ? pool.left : fixed),
-      tools: drawn(random, own),
+      tools: shuffle(random, own),
       left: own.length,
     };
     return pool;

@@ -3,11 +3,11 @@ import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import type { JsonSchema } from "../core/tool.ts";
-import { behindThinking } from "../engine/lm/read-reply.ts";
+import { textAfterThinking } from "../engine/lm/read-reply.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import { fixJsonText } from "../schema/repair/fix-json-text.ts";
 import { importSchema } from "../schema/import-schema.ts";
-import { words } from "../core/base/wording.ts";
+import { wordSet } from "../core/base/wording.ts";
 
 /** Fields in which a model may wrap the schema that it was asked for. */
 const WRAPPERS = ["outputSchema", "output_schema", "output_parameters", "outputParameters", "json_schema", "schema", "parameters"];
@@ -16,7 +16,7 @@ const SCHEMA_KEYWORDS = ["$ref", "$schema", "allOf", "anyOf", "oneOf", "enum", "
 const MAX_WRAPPINGS = 4;
 const FENCE = "```";
 /** The beginning of an answer without thinking; such an answer may contain a closing thinking tag of its own. */
-const ONLY_ANSWER = /^\s*(?:\{|```)/u;
+const ANSWER_START = /^\s*(?:\{|```)/u;
 
 /**
  * Returns the schema in an answer: as such, wrapped in a field like `output_schema`, or as a map of properties whose values are schemas or names of
@@ -25,21 +25,21 @@ const ONLY_ANSWER = /^\s*(?:\{|```)/u;
  * @throws ToolError `invalid_input` if it is none of these, `invalid_schema` if the schema cannot be used
  */
 export function readOutputSchema(answer: string | JsonValue): JsonSchema {
-  let value = typeof answer === "string" ? readText(answer) : answer;
+  let value = typeof answer === "string" ? parseAnswer(answer) : answer;
   for (let depth = 0; depth < MAX_WRAPPINGS; depth++) {
     const inner = unwrap(value);
     if (inner === undefined) break;
     value = inner;
   }
-  if (!isJsonObject(value)) throw noSchema("it is not an object");
-  const { schema } = importSchema(isSchema(value) ? value : propertiesOf(value));
+  if (!isJsonObject(value)) throw noSchemaError("it is not an object");
+  const { schema } = importSchema(isSchema(value) ? value : toObjectSchema(value));
   compileSchema(schema);
   return schema;
 }
 
 /** Parses the JSON in a text, without thinking before it. Truncated JSON is not repaired: the schema would lack properties, and be cached. */
-function readText(text: string): JsonValue {
-  const body = codeIn(ONLY_ANSWER.test(text) ? text : behindThinking(text));
+function parseAnswer(text: string): JsonValue {
+  const body = extractCode(ANSWER_START.test(text) ? text : textAfterThinking(text));
   const start = body.indexOf("{");
   const end = body.lastIndexOf("}");
   const found = start >= 0 && end > start ? body.slice(start, end + 1) : body;
@@ -53,7 +53,7 @@ function readText(text: string): JsonValue {
 }
 
 /** Returns the content of the first code block; the whole text if there is none. */
-function codeIn(text: string): string {
+function extractCode(text: string): string {
   const start = text.indexOf(FENCE);
   if (start < 0) return text;
   const end = text.indexOf(FENCE, start + FENCE.length);
@@ -74,23 +74,23 @@ function isSchema(value: JsonObject): boolean {
   if (Array.isArray(type)) return true;
   if (
     typeof type === "string" &&
-    isTypeWord(type) &&
-    !Object.entries(value).some(([name, item]) => name !== "type" && isPropertyOnly(name, item))
+    isTypeName(type) &&
+    !Object.entries(value).some(([name, item]) => name !== "type" && isProperty(name, item))
   )
     return true;
   return SCHEMA_KEYWORDS.some((keyword) => Object.hasOwn(value, keyword) && isKeywordValue(keyword, value[keyword]));
 }
 
 /** Whether a member can only be a property: in `{"type": "string", "city": "string"}`, `type` is one too. */
-function isPropertyOnly(name: string, item: JsonValue): boolean {
-  return typeof item === "string" && isTypeWord(item) && !ANNOTATIONS.has(name);
+function isProperty(name: string, item: JsonValue): boolean {
+  return typeof item === "string" && isTypeName(item) && !ANNOTATIONS.has(name);
 }
 
-const ANNOTATIONS: ReadonlySet<string> = words(
+const ANNOTATIONS: ReadonlySet<string> = wordSet(
   "description title format pattern default const $comment $id contentEncoding contentMediaType",
 );
 
-function isTypeWord(word: string): boolean {
+function isTypeName(word: string): boolean {
   try {
     compileSchema(importSchema({ type: word }).schema);
     return true;
@@ -106,16 +106,16 @@ function isKeywordValue(keyword: string, value: JsonValue | undefined): boolean 
   return Array.isArray(value);
 }
 
-function propertiesOf(map: JsonObject): JsonObject {
+function toObjectSchema(map: JsonObject): JsonObject {
   const properties = Object.entries(map).map(([name, item]): [string, JsonValue] => {
-    if (typeof item === "string" && isTypeWord(item)) return [name, { type: item }];
+    if (typeof item === "string" && isTypeName(item)) return [name, { type: item }];
     if (isJsonObject(item) || typeof item === "boolean") return [name, item];
-    throw noSchema(`${JSON.stringify(name)} is neither a schema nor a type`);
+    throw noSchemaError(`${JSON.stringify(name)} is neither a schema nor a type`);
   });
-  if (properties.length === 0) throw noSchema("it is empty");
+  if (properties.length === 0) throw noSchemaError("it is empty");
   return { type: "object", properties: Object.fromEntries(properties) };
 }
 
-function noSchema(reason: string): ToolError {
+function noSchemaError(reason: string): ToolError {
   return new ToolError("invalid_input", `The answer does not contain a schema: ${reason}.`);
 }

@@ -1,6 +1,6 @@
 /** Processes an array with limited concurrency, until a signal aborts. */
 import { ToolError } from "../core/error.ts";
-import { untilAborted } from "../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../core/base/until-aborted.ts";
 
 export interface RunLimitedOptions {
   /** Maximum number of items processed at a time. Integer ≥ 1. */
@@ -33,7 +33,7 @@ export async function runLimited<Item>(
       }
     }
   };
-  await untilAborted(Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker)), signal, cancelled);
+  await rejectOnAbort(Promise.all(Array.from({ length: Math.min(concurrency, items.length) }, worker)), signal, cancelled);
 }
 
 function cancelled(): ToolError {
@@ -41,7 +41,7 @@ function cancelled(): ToolError {
 }
 
 /** Yields to the event loop. @throws ToolError `cancelled` if the signal has aborted */
-export async function pause(signal: AbortSignal): Promise<void> {
+export async function yieldToEventLoop(signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   if (signal.aborted) throw new ToolError("cancelled", "The work was cancelled.");
 }

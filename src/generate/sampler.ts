@@ -1,4 +1,4 @@
-import { quoted, someOf } from "../core/base/wording.ts";
+import { quoteValue, formatList } from "../core/base/wording.ts";
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import { checkArgument, hasMethods } from "../core/check-argument.ts";
@@ -76,7 +76,7 @@ export function prepareScoredDraw(enriched: Enriched, options: SampleOptions & {
   checkKnownKeys(options, { ...SAMPLE_OPTIONS, minScore: true }, owner);
   const { minScore = 0 } = options;
   if (!Number.isFinite(minScore))
-    throw new ToolError("invalid_argument", `minScore of ${owner} is ${quoted(minScore)}; it takes a number.`);
+    throw new ToolError("invalid_argument", `minScore of ${owner} is ${quoteValue(minScore)}; it takes a number.`);
   return prepareDraw(enriched, options, owner);
 }
 
@@ -85,8 +85,8 @@ export function checkNamespaces(tools: readonly CatalogTool[], names: readonly s
   const known = new Set(tools.map(({ namespace }) => namespace));
   const unknown = names.find((name) => !known.has(name));
   if (unknown === undefined) return;
-  throw new ToolError("invalid_argument", `${owner} was given the namespace ${quoted(unknown)}, which no tool has.`, {
-    hint: didYouMean(unknown, known) ?? `There are: ${someOf([...known])}.`,
+  throw new ToolError("invalid_argument", `${owner} was given the namespace ${quoteValue(unknown)}, which no tool has.`, {
+    hint: didYouMean(unknown, known) ?? `There are: ${formatList([...known])}.`,
   });
 }
 

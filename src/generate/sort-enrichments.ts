@@ -21,7 +21,7 @@ export function sortEnrichments(enrichments: readonly Enrichment[]): readonly En
   }
   for (const enrichment of enrichments) checkDependencies(enrichment, byKey);
   const ordered = new Set<Enrichment>();
-  for (const enrichment of enrichments) place(enrichment, [], { byKey, ordered });
+  for (const enrichment of enrichments) visit(enrichment, [], { byKey, ordered });
   return [...ordered];
 }
 
@@ -29,12 +29,12 @@ function checkEnrichment(enrichment: unknown): void {
   const usable =
     typeof enrichment === "object" &&
     enrichment !== null &&
-    isText(Reflect.get(enrichment, "key")) &&
+    isNonEmptyString(Reflect.get(enrichment, "key")) &&
     typeof Reflect.get(enrichment, "enrich") === "function";
   if (!usable) throw new ToolError("invalid_argument", "An enrichment is an object with a key that is not empty, and enrich().");
 }
 
-function isText(value: unknown): boolean {
+function isNonEmptyString(value: unknown): boolean {
   return typeof value === "string" && value !== "";
 }
 
@@ -50,13 +50,13 @@ function checkDependencies({ key, dependsOn = [] }: Enrichment, byKey: ReadonlyM
   );
 }
 
-interface Places {
+interface SortState {
   readonly byKey: ReadonlyMap<string, Enrichment>;
   readonly ordered: Set<Enrichment>;
 }
 
-function place(enrichment: Enrichment, trail: readonly string[], places: Places): void {
-  if (places.ordered.has(enrichment)) return;
+function visit(enrichment: Enrichment, trail: readonly string[], state: SortState): void {
+  if (state.ordered.has(enrichment)) return;
   const { key, dependsOn = [], after = [] } = enrichment;
   const start = trail.indexOf(key);
   if (start >= 0) {
@@ -64,8 +64,8 @@ function place(enrichment: Enrichment, trail: readonly string[], places: Places)
     throw new ToolError("invalid_argument", `Enrichments need each other in a circle: ${circle}.`);
   }
   for (const needed of [...dependsOn, ...after]) {
-    const before = places.byKey.get(needed);
-    if (before !== undefined) place(before, [...trail, key], places);
+    const before = state.byKey.get(needed);
+    if (before !== undefined) visit(before, [...trail, key], state);
   }
-  places.ordered.add(enrichment);
+  state.ordered.add(enrichment);
 }

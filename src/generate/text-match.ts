@@ -1,7 +1,7 @@
 /** Finds similar texts between two arrays: by their words, or by vectors from a function that the program provides. */
 import { splitWords } from "../registry/split-words.ts";
 import { embedAll, cosine, type EmbedOptions } from "./vectors.ts";
-import { pause } from "./run-limited.ts";
+import { yieldToEventLoop } from "./run-limited.ts";
 import { addTo } from "../core/base/add-to.ts";
 
 export interface TextMatch {
@@ -43,12 +43,12 @@ type WordVector = ReadonlyMap<string, number>;
  * it is ignored for texts that have other words as well.
  */
 export function matchByWords(outputTexts: readonly string[], inputTexts: readonly string[], { minSimilarity }: MatchOptions): TextMatcher {
-  const outputs = distinctTexts(outputTexts.map(wordsKey));
-  const inputs = distinctTexts(inputTexts.map(wordsKey));
-  const rarity = rarityOf([...outputs.distinct, ...inputs.distinct]);
+  const outputs = distinctTexts(outputTexts.map(toWordsKey));
+  const inputs = distinctTexts(inputTexts.map(toWordsKey));
+  const rarity = computeRarity([...outputs.distinct, ...inputs.distinct]);
   const postings = new Map<string, { readonly text: number; readonly weight: number }[]>();
   for (const [text, words] of inputs.distinct.entries()) {
-    for (const [word, weight] of vectorOf(words, rarity)) {
+    for (const [word, weight] of createVector(words, rarity)) {
       addTo(postings, word, { text, weight });
     }
   }
@@ -59,7 +59,7 @@ export function matchByWords(outputTexts: readonly string[], inputTexts: readonl
     inputs: inputs.indexes,
     matches(output) {
       const words = outputs.distinct[output] ?? "";
-      const vector = vectorOf(words, rarity);
+      const vector = createVector(words, rarity);
       const touched: number[] = [];
       for (const [word, weight] of vector) {
         const found = postings.get(word) ?? [];
@@ -70,7 +70,7 @@ export function matchByWords(outputTexts: readonly string[], inputTexts: readonl
           scores[posting.text] = before + weight * posting.weight;
         }
       }
-      const found = harvest(scores, touched, minSimilarity);
+      const found = collectMatches(scores, touched, minSimilarity);
       const equal = words === "" ? undefined : same.get(words);
       return equal === undefined ? found : [{ text: equal, similarity: 1 }, ...found.filter(({ text }) => text !== equal)];
     },
@@ -81,7 +81,7 @@ const MAX_POSTINGS = 2_000;
 const MAX_WORDS = 64;
 
 /** Returns the matches and resets their scores to 0. */
-function harvest(scores: Float64Array, touched: readonly number[], minSimilarity: number): readonly TextMatch[] {
+function collectMatches(scores: Float64Array, touched: readonly number[], minSimilarity: number): readonly TextMatch[] {
   const found: TextMatch[] = [];
   for (const text of touched) {
     const similarity = Math.min(1, scores[text] ?? 0);
@@ -92,7 +92,7 @@ function harvest(scores: Float64Array, touched: readonly number[], minSimilarity
 }
 
 /** Returns the distinct words of a name or of prose, sorted; `userId`, `user_id` and `User ID` are the same. */
-function wordsKey(text: string): string {
+function toWordsKey(text: string): string {
   const words = new Set<string>();
   const apart = text.replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, "$1 $2").replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, "$1 $2");
   splitWords(apart, (word) => {
@@ -101,19 +101,19 @@ function wordsKey(text: string): string {
   return [...words].sort().join(" ");
 }
 
-function rarityOf(keys: readonly string[]): ReadonlyMap<string, number> {
+function computeRarity(keys: readonly string[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const key of new Set(keys)) for (const word of wordsIn(key)) counts.set(word, (counts.get(word) ?? 0) + 1);
+  for (const key of new Set(keys)) for (const word of splitKey(key)) counts.set(word, (counts.get(word) ?? 0) + 1);
   return new Map(Array.from(counts, ([word, count]) => [word, Math.log(1 + keys.length / count)]));
 }
 
-function wordsIn(key: string): readonly string[] {
+function splitKey(key: string): readonly string[] {
   return key === "" ? [] : key.split(" ");
 }
 
 /** Returns the weighted words as a vector of length 1. */
-function vectorOf(key: string, rarity: ReadonlyMap<string, number>): WordVector {
-  const words = wordsIn(key);
+function createVector(key: string, rarity: ReadonlyMap<string, number>): WordVector {
+  const words = splitKey(key);
   const length = Math.hypot(...words.map((word) => rarity.get(word) ?? 0));
   return new Map(words.map((word) => [word, (rarity.get(word) ?? 0) / length]));
 }
@@ -137,7 +137,7 @@ export async function matchByVectors(
     const vector = vectors[output] ?? new Float32Array();
     const matches = inputVectors.map((other, text) => ({ text, similarity: cosine(vector, other) }));
     found.push(matches.filter(({ similarity }) => similarity > 0 && similarity >= minSimilarity));
-    await pause(options.signal);
+    await yieldToEventLoop(options.signal);
   }
   return { outputs: outputs.indexes, inputs: inputs.indexes, matches: (output) => found[output] ?? [] };
 }

@@ -1,5 +1,5 @@
 /** Reads the inputs and outputs of a tool, parameter by parameter, from its schemas. */
-import { own } from "../core/base/own.ts";
+import { getOwn } from "../core/base/own.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { walkPointer } from "../schema/references/reference-uri.ts";
@@ -28,7 +28,7 @@ interface Fields {
 }
 
 /** The name of a whole output. */
-export const WHOLE = "$";
+export const WHOLE_OUTPUT = "$";
 const MAX_DEPTH = 8;
 const MAX_PARAMETERS = 1_000;
 /** Maximum number of parts of one schema that are read. */
@@ -48,7 +48,7 @@ export function outputParameters(schema: JsonSchema | undefined): readonly Schem
   const properties = reader.parameters();
   if (properties.length > 0) return properties;
   const type = reader.typeOf(schema);
-  return type.kinds.size === 0 ? [] : [{ name: WHOLE, description: textOf(schema, "description"), type }];
+  return type.kinds.size === 0 ? [] : [{ name: WHOLE_OUTPUT, description: textOf(schema, "description"), type }];
 }
 
 /** Reads one schema, which may be untrusted: parts that nest too deep, or are too many, count as any type. */
@@ -72,13 +72,13 @@ class SchemaReader {
   typeOf(schema: unknown, depth = 0): ParameterType {
     const fields = this.#resolve(schema);
     if (fields === undefined || depth > MAX_DEPTH || this.#visitsLeft-- <= 0) return ANYTHING;
-    const kinds = new Set(statedKinds(fields));
-    const parts = [...listOf(fields, "anyOf"), ...listOf(fields, "oneOf"), ...listOf(fields, "allOf")];
+    const kinds = new Set(declaredKinds(fields));
+    const parts = [...readArray(fields, "anyOf"), ...readArray(fields, "oneOf"), ...readArray(fields, "allOf")];
     this.#visitsLeft -= parts.length;
     const types = parts.map((part) => this.typeOf(part, depth + 1));
     if (kinds.size === 0) for (const type of types) for (const kind of type.kinds) kinds.add(kind);
     const keys = new Set([...this.#properties(fields, depth).keys(), ...types.flatMap((type) => [...(type.keys ?? [])])]);
-    const listed = own(fields, "items");
+    const listed = getOwn(fields, "items");
     const items = listed === undefined ? types.find((type) => type.items !== undefined)?.items : this.typeOf(listed, depth + 1);
     if (kinds.size === 0 && keys.size > 0) kinds.add("object");
     if (kinds.size === 0 && items !== undefined) kinds.add("array");
@@ -90,12 +90,12 @@ class SchemaReader {
     const fields = this.#resolve(schema);
     const found = new Map<string, unknown>();
     if (fields === undefined || depth > MAX_DEPTH || this.#visitsLeft-- <= 0) return found;
-    const parts = listOf(fields, "allOf");
+    const parts = readArray(fields, "allOf");
     this.#visitsLeft -= parts.length;
     for (const part of parts) {
       for (const [name, inherited] of this.#properties(part, depth + 1)) found.set(name, inherited);
     }
-    const properties = own(fields, "properties");
+    const properties = getOwn(fields, "properties");
     if (isJsonObject(properties)) for (const [name, value] of Object.entries(properties)) found.set(name, value);
     return found;
   }
@@ -105,7 +105,7 @@ class SchemaReader {
     let at = schema;
     for (let steps = 0; steps <= MAX_DEPTH; steps++) {
       if (!isJsonObject(at)) return undefined;
-      const reference = own(at, "$ref");
+      const reference = getOwn(at, "$ref");
       if (typeof reference !== "string" || typeof this.#root === "boolean") return at;
       if (reference === "#") at = this.#root;
       else if (reference.startsWith("#/")) at = walkPointer(this.#root, reference.slice(1), () => undefined);
@@ -126,14 +126,14 @@ function makeType(kinds: ReadonlySet<string>, keys: ReadonlySet<string>, items: 
 }
 
 /** Returns the types in `type`, or else those of `enum` and `const`; `null` is ignored. */
-function statedKinds(fields: Fields): readonly string[] {
-  const type = own(fields, "type");
+function declaredKinds(fields: Fields): readonly string[] {
+  const type = getOwn(fields, "type");
   const stated: readonly unknown[] = typeof type === "string" ? [type] : Array.isArray(type) ? type : valueKinds(fields);
   return stated.filter((kind): kind is string => KINDS.has(kind));
 }
 
 function valueKinds(fields: Fields): readonly string[] {
-  const values: readonly unknown[] = Object.hasOwn(fields, "const") ? [fields["const"]] : listOf(fields, "enum");
+  const values: readonly unknown[] = Object.hasOwn(fields, "const") ? [fields["const"]] : readArray(fields, "enum");
   return values.map((value) => {
     if (value === null) return "null";
     if (Array.isArray(value)) return "array";
@@ -141,13 +141,13 @@ function valueKinds(fields: Fields): readonly string[] {
   });
 }
 
-function listOf(fields: Fields, keyword: string): readonly unknown[] {
-  const value = own(fields, keyword);
+function readArray(fields: Fields, keyword: string): readonly unknown[] {
+  const value = getOwn(fields, keyword);
   return Array.isArray(value) ? value : [];
 }
 
 function textOf(schema: unknown, keyword: string): string {
-  const text = isJsonObject(schema) ? own(schema, keyword) : undefined;
+  const text = isJsonObject(schema) ? getOwn(schema, keyword) : undefined;
   return typeof text === "string" ? text.slice(0, MAX_TEXT_LENGTH) : "";
 }
 

@@ -38,30 +38,30 @@ export async function embedAll(texts: readonly string[], options: EmbedOptions):
   };
   await runLimited(starts, work, { concurrency, signal });
   const lengths = new Set(vectors.map((vector) => vector.length));
-  if (lengths.size > 1) throw noVectors(`they differ in length: ${[...lengths].join(", ")}`);
+  if (lengths.size > 1) throw noVectorsError(`they differ in length: ${[...lengths].join(", ")}`);
   return vectors;
 }
 
 function checkVectors(answer: unknown, count: number): readonly Float32Array[] {
   if (!Array.isArray(answer) || answer.length !== count)
-    throw noVectors(`${count} were requested, but ${Array.isArray(answer) ? answer.length : "no array"} came back`);
+    throw noVectorsError(`${count} were requested, but ${Array.isArray(answer) ? answer.length : "no array"} came back`);
   return answer.map((vector: unknown) => {
-    if (!Array.isArray(vector) && !(vector instanceof Float32Array)) throw noVectors("one is not an array of numbers");
+    if (!Array.isArray(vector) && !(vector instanceof Float32Array)) throw noVectorsError("one is not an array of numbers");
     const numbers = Array.from<unknown>(vector);
-    if (!numbers.every((number) => Number.isFinite(number))) throw noVectors("one contains something other than numbers");
-    if (numbers.length === 0) throw noVectors("one is empty");
+    if (!numbers.every((number) => Number.isFinite(number))) throw noVectorsError("one contains something other than numbers");
+    if (numbers.length === 0) throw noVectorsError("one is empty");
     const single = Float32Array.from(numbers, Number);
-    if (!single.every((number) => Number.isFinite(number))) throw noVectors("one contains a number that is too large");
-    return unitVector(single);
+    if (!single.every((number) => Number.isFinite(number))) throw noVectorsError("one contains a number that is too large");
+    return toUnitVector(single);
   });
 }
 
-function noVectors(reason: string): ToolError {
+function noVectorsError(reason: string): ToolError {
   return new ToolError("invalid_output", `The embedding function returned no usable vectors: ${reason}.`);
 }
 
 /** Scales a vector to length 1. A zero vector stays zero, and so is similar to nothing. */
-export function unitVector(vector: Float32Array): Float32Array {
+export function toUnitVector(vector: Float32Array): Float32Array {
   let sum = 0;
   for (const value of vector) sum += value * value;
   const length = Math.sqrt(sum);

@@ -18,7 +18,7 @@ export function contextAdvisory(usedTokens: number, contextTokens: number): Cont
   if (!(contextTokens > 0))
     throw new ToolError("invalid_argument", `contextTokens must be a number above 0, not ${String(contextTokens)}.`);
   const utilization = Math.round((usedTokens / contextTokens) * 10_000) / 10_000;
-  return { level: levelOf(utilization), utilization, usedTokens, contextTokens };
+  return { level: toLevel(utilization), utilization, usedTokens, contextTokens };
 }
 
 /** The note for the model when a level is reached; undefined for `ok`. */
@@ -33,7 +33,7 @@ const ADVICE: Readonly<Record<Exclude<ContextLevel, "ok">, string>> = {
   critical: "Answer now with what you have: another large result will not fit.",
 };
 
-function levelOf(utilization: number): ContextLevel {
+function toLevel(utilization: number): ContextLevel {
   if (utilization > 0.95) return "critical";
   if (utilization >= 0.85) return "danger";
   return utilization >= 0.7 ? "warning" : "ok";

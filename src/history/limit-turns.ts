@@ -15,13 +15,13 @@ export const DEFAULT_MAX_TURNS = 50;
  */
 export function limitTurns(messages: readonly ModelMessage[], maxTurns: number = DEFAULT_MAX_TURNS): readonly ModelMessage[] {
   checkNumber(maxTurns, "maxTurns", { ...SIZE, zero: "no limit" });
-  const starts = turnStarts(messages);
+  const starts = findTurnStarts(messages);
   const first = maxTurns === 0 ? undefined : starts[starts.length - maxTurns];
   return first === undefined || first === starts[0] ? [...messages] : keepFrom(messages, first);
 }
 
 /** The index at which each turn begins, the oldest first; empty if there is neither a user message nor a call. */
-export function turnStarts(messages: readonly ModelMessage[]): readonly number[] {
+export function findTurnStarts(messages: readonly ModelMessage[]): readonly number[] {
   const users: number[] = [];
   const calls: number[] = [];
   const turnIds = new Set<string>();

@@ -1,9 +1,9 @@
 /** The part of a session that a model is shown: paired, limited to the newest turns, trimmed, and no larger than its context. */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { messageBytes } from "./estimate-bytes.ts";
-import { keepFrom, limitTurns, turnStarts } from "./limit-turns.ts";
+import { keepFrom, limitTurns, findTurnStarts } from "./limit-turns.ts";
 import { pairMessages } from "./pair-messages.ts";
 import { restateResults } from "./repeated-results.ts";
 import { type TrimOptions, trimResults } from "./trim-results.ts";
@@ -32,39 +32,39 @@ export interface ModelHistoryOptions {
 export function modelHistory(messages: readonly ModelMessage[], options: ModelHistoryOptions = {}): readonly ModelMessage[] {
   const { maxTurns, maxBytes = 0, trim } = options;
   if (!(typeof maxBytes === "number" && maxBytes >= 0))
-    throw new ToolError("invalid_argument", `maxBytes is ${quoted(maxBytes)}; it takes a number of bytes from 0 (0 = no limit).`);
+    throw new ToolError("invalid_argument", `maxBytes is ${quoteValue(maxBytes)}; it takes a number of bytes from 0 (0 = no limit).`);
   const paired = pairMessages(messages);
   const recent = limitTurns(paired, maxTurns);
-  const trimmed = trim === undefined ? recent : trimResults(recent, { ...trim, budgetBytes: budgetOf(trim, maxBytes) });
+  const trimmed = trim === undefined ? recent : trimResults(recent, { ...trim, budgetBytes: resolveBudget(trim, maxBytes) });
   const oldTurns = countTurns(paired) - countTurns(recent);
   const isCut = trimmed.length < recent.length;
-  const fitting = fit(restateResults(trimmed, paired), { paired, maxBytes, hasNote: isCut || oldTurns > 0 });
-  const note = noteOf(oldTurns + countTurns(trimmed) - countTurns(fitting), isCut);
+  const fitting = fitToSize(restateResults(trimmed, paired), { paired, maxBytes, hasNote: isCut || oldTurns > 0 });
+  const note = formatNote(oldTurns + countTurns(trimmed) - countTurns(fitting), isCut);
   return note === "" ? fitting : withNote(fitting, note);
 }
 
-interface Fit {
+interface FitOptions {
   readonly paired: readonly ModelMessage[];
   readonly maxBytes: number;
   readonly hasNote: boolean;
 }
 
 /** Drops the oldest turns until the rest fits, with the content of dropped results that kept ones refer to. Each recursion has fewer references. */
-function fit(messages: readonly ModelMessage[], options: Fit): readonly ModelMessage[] {
+function fitToSize(messages: readonly ModelMessage[], options: FitOptions): readonly ModelMessage[] {
   if (options.maxBytes === 0) return messages;
   const fitting = dropTurns(messages, options);
   const restated = restateResults(fitting, options.paired);
-  return restated === fitting ? fitting : fit(restated, { ...options, hasNote: true });
+  return restated === fitting ? fitting : fitToSize(restated, { ...options, hasNote: true });
 }
 
-function budgetOf(trim: { readonly budgetBytes?: number }, maxBytes: number): number {
+function resolveBudget(trim: { readonly budgetBytes?: number }, maxBytes: number): number {
   if (trim.budgetBytes !== undefined) return trim.budgetBytes;
   if (maxBytes > 0) return maxBytes;
   throw new ToolError("invalid_argument", "Trimming needs a budget: set budgetBytes of trim, or maxBytes.");
 }
 
 function countTurns(messages: readonly ModelMessage[]): number {
-  return turnStarts(messages).length;
+  return findTurnStarts(messages).length;
 }
 
 /** Maximum size of the note, in bytes. */
@@ -77,11 +77,11 @@ const KEPT_SHARE = 0.75;
  *
  * Replays how the history grew: a longer history begins like the shorter one did until it does not fit, and then several turns are dropped at once.
  */
-function dropTurns(messages: readonly ModelMessage[], { maxBytes, hasNote }: Fit): readonly ModelMessage[] {
+function dropTurns(messages: readonly ModelMessage[], { maxBytes, hasNote }: FitOptions): readonly ModelMessage[] {
   const sizes = messages.map(messageBytes);
   const all = sizes.reduce((sum, size) => sum + size, 0);
   if (all + (hasNote ? NOTE_BYTES : 0) <= maxBytes) return messages;
-  const starts = turnStarts(messages).slice(1);
+  const starts = findTurnStarts(messages).slice(1);
   let [first, next, bytes] = [0, 0, NOTE_BYTES];
   for (const [index, size] of sizes.entries()) {
     bytes += size;
@@ -95,7 +95,7 @@ function dropTurns(messages: readonly ModelMessage[], { maxBytes, hasNote }: Fit
 }
 
 /** The note about what was left out. Without a number of calls, it stays the same, and with it the prompt cache, until a turn is dropped. */
-function noteOf(turns: number, isCut: boolean): string {
+function formatNote(turns: number, isCut: boolean): string {
   const sentences: string[] = [];
   if (turns > 0)
     sentences.push(

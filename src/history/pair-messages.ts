@@ -18,7 +18,7 @@ export function pairMessages(messages: readonly ModelMessage[]): readonly ModelM
     if (round.said !== undefined) paired.push(round.said);
     if (round.by !== "assistant") continue;
     for (const call of round.calls) paired.push(call);
-    for (const call of round.calls) paired.push(results.get(call.callId) ?? unanswered(call));
+    for (const call of round.calls) paired.push(results.get(call.callId) ?? createPlaceholder(call));
   }
   return paired;
 }
@@ -26,7 +26,7 @@ export function pairMessages(messages: readonly ModelMessage[]): readonly ModelM
 const NOTHING: readonly never[] = Object.freeze([]);
 
 /** Has the code of an interrupted call, so that a model does not take a write that may still happen for one that failed. */
-function unanswered({ at, callId, call }: CallMessage): ResultMessage {
+function createPlaceholder({ at, callId, call }: CallMessage): ResultMessage {
   const error = new ToolError("outcome_unknown", `${call.name} has not been answered: it still runs, or it was interrupted.`, {
     hint: "Its effect is not known. Look before you repeat it, unless it only reads.",
   });

@@ -10,29 +10,29 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
  * @param messages what is shown: part of `all`, with some results replaced by a line
  */
 export function restateResults(messages: readonly ModelMessage[], all: readonly ModelMessage[]): readonly ModelMessage[] {
-  if (!messages.some(refers)) return messages;
-  const shown = shownResults(messages);
+  if (!messages.some(isReference)) return messages;
+  const shown = findShownResults(messages);
   let sources: ReadonlyMap<string, ResultMessage> | undefined;
   let changed = false;
   const restated = messages.map((message) => {
-    if (!refers(message) || shown.has(message.result.sameAs)) return message;
+    if (!isReference(message) || shown.has(message.result.sameAs)) return message;
     sources ??= new Map(firstResults(all).map((result) => [result.callId, result]));
     changed = true;
-    const source = sourceOf(message, sources);
+    const source = findSource(message, sources);
     if (source !== undefined) shown.add(message.result.sameAs);
-    return source === undefined ? lost(message) : restate(message, source);
+    return source === undefined ? toLostResult(message) : restateResult(message, source);
   });
   return changed ? restated : messages;
 }
 
 type Reference = ResultMessage & { readonly result: { readonly sameAs: string } };
 
-function refers(message: ModelMessage): message is Reference {
+function isReference(message: ModelMessage): message is Reference {
   return message.role === "result" && message.result.sameAs !== undefined;
 }
 
 /** The calls whose own results are shown, directly or restated in place of others. */
-function shownResults(messages: readonly ModelMessage[]): Set<string> {
+function findShownResults(messages: readonly ModelMessage[]): Set<string> {
   const shown = new Set<string>();
   for (const message of messages) {
     if (message.role !== "result") continue;
@@ -47,7 +47,7 @@ function shownResults(messages: readonly ModelMessage[]): Set<string> {
 const RESTATED = new WeakSet<ModelMessage>();
 
 /** Follows references to the result with the content; undefined if it is missing. Each result is visited once, so that a cycle ends. */
-function sourceOf(message: Reference, results: ReadonlyMap<string, ResultMessage>): ResultMessage | undefined {
+function findSource(message: Reference, results: ReadonlyMap<string, ResultMessage>): ResultMessage | undefined {
   const seen = new Set<string>();
   let source: ResultMessage | undefined = message;
   while (source?.result.sameAs !== undefined && !seen.has(source.callId)) {
@@ -57,7 +57,7 @@ function sourceOf(message: Reference, results: ReadonlyMap<string, ResultMessage
   return source?.result.sameAs === undefined ? source : undefined;
 }
 
-function restate(
+function restateResult(
   { role, at, callId, result, ...rest }: Reference,
   { result: { output, content, truncation } }: ResultMessage,
 ): ResultMessage {
@@ -68,11 +68,11 @@ function restate(
   return restated;
 }
 
-const LOST = Object.freeze([
+const LOST_CONTENT = Object.freeze([
   Object.freeze({ type: "text", text: "[left out: it refers to an earlier result that is no longer kept; make the call again]" } as const),
 ]);
 
-function lost({ role, at, callId, result, ...rest }: Reference): ResultMessage {
+function toLostResult({ role, at, callId, result, ...rest }: Reference): ResultMessage {
   const { output: _output, sameAs: _sameAs, ...own } = result;
-  return Object.freeze({ role, at, callId, ...rest, result: Object.freeze({ ...own, content: LOST }) });
+  return Object.freeze({ role, at, callId, ...rest, result: Object.freeze({ ...own, content: LOST_CONTENT }) });
 }

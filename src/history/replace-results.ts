@@ -13,7 +13,7 @@ export interface Replacements {
 
 /** Drops calls with their results, replaces superseded results whose calls stay with a line, and lists both in `supersedes` of the newer result. */
 export function replaceResults(messages: readonly ModelMessage[], replacements: Replacements): readonly ModelMessage[] {
-  const rewriting = new Rewriting(messages, replacements);
+  const rewriting = new ResultRewriter(messages, replacements);
   const kept = messages.filter((message) => !("callId" in message && replacements.dropped.has(message.callId)));
   return kept.map((message) => (message.role === "result" ? rewriting.rewrite(message) : message));
 }
@@ -25,7 +25,7 @@ export function firstResults(messages: readonly ModelMessage[]): readonly Result
   return [...results.values()];
 }
 
-class Rewriting {
+class ResultRewriter {
   readonly #replacedBy: Map<string, string>;
   readonly #earlier: ReadonlyMap<string, string>;
   readonly #results: ReadonlyMap<string, ResultMessage>;
@@ -39,29 +39,29 @@ class Rewriting {
     const order = new Map([...this.#results.keys()].map((callId, place) => [callId, place]));
     const placeOf = (callId: string): number => order.get(callId) ?? -1;
     for (const callId of [...replacedBy.keys()].sort((one, other) => placeOf(one) - placeOf(other))) {
-      const newest = this.#newestOf(callId);
+      const newest = this.#findNewest(callId);
       addTo(this.#replaced, newest, callId);
     }
   }
 
   rewrite(message: ResultMessage): ResultMessage {
-    const newest = this.#newestOf(message.callId);
+    const newest = this.#findNewest(message.callId);
     const newer = newest === message.callId ? undefined : this.#results.get(newest);
-    if (newer !== undefined) return this.#earlier.get(message.callId) === newest ? message : lineFor(message, newer);
+    if (newer !== undefined) return this.#earlier.get(message.callId) === newest ? message : createSupersededLine(message, newer);
     const older = this.#replaced.get(message.callId);
     if (older === undefined || isSameSet(older, message.supersedes ?? [])) return message;
     return Object.freeze({ ...message, supersedes: Object.freeze(older) });
   }
 
   /** The call that is shown in place of this one, or the call itself if it is shown. Shortens the chain for later look-ups. */
-  #newestOf(callId: string): string {
-    const way: string[] = [];
+  #findNewest(callId: string): string {
+    const path: string[] = [];
     let newest = callId;
     for (let next = this.#replacedBy.get(newest); next !== undefined; next = this.#replacedBy.get(newest)) {
-      way.push(newest);
+      path.push(newest);
       newest = next;
     }
-    for (const step of way) this.#replacedBy.set(step, newest);
+    for (const step of path) this.#replacedBy.set(step, newest);
     return newest;
   }
 }
@@ -72,12 +72,12 @@ function isSameSet(one: readonly string[], other: readonly string[]): boolean {
 }
 
 /** A result with a line that names the newer result. */
-function lineFor({ role, at, callId, result }: ResultMessage, newer: ResultMessage): ResultMessage {
+function createSupersededLine({ role, at, callId, result }: ResultMessage, newer: ResultMessage): ResultMessage {
   const text = `[left out: superseded by ${newer.result.name}, call ${newer.result.id ?? newer.callId}]`;
   const { id, name, status, origin, attempts, durationMs } = result;
   const content = Object.freeze([Object.freeze({ type: "text", text } as const)]);
-  const line = { callId, ...(id === undefined ? {} : { id }), name, status, content, origin, attempts, durationMs, ...NO_REMARKS };
+  const line = { callId, ...(id === undefined ? {} : { id }), name, status, content, origin, attempts, durationMs, ...NO_NOTES };
   return Object.freeze({ role, at, callId, result: Object.freeze(line) });
 }
 
-const NO_REMARKS = { repairs: Object.freeze([]), warnings: Object.freeze([]) };
+const NO_NOTES = { repairs: Object.freeze([]), warnings: Object.freeze([]) };

@@ -11,7 +11,7 @@ import type { PastCall, Supersedes } from "../core/tool.ts";
  */
 export function supersedesAt(
   locationOf: (call: PastCall) => string | undefined,
-  covers: (newer: PastCall, older: PastCall) => boolean = always,
+  covers: (newer: PastCall, older: PastCall) => boolean = alwaysCovers,
 ): Supersedes {
   checkArgument(typeof locationOf === "function", "supersedesAt()", "a function that gives the place of a call", locationOf);
   checkArgument(typeof covers === "function", "supersedesAt(locationOf, covers)", "a function that compares two calls", covers);
@@ -22,7 +22,7 @@ export function supersedesAt(
   return Object.assign(supersedes, { locationOf });
 }
 
-function always(): boolean {
+function alwaysCovers(): boolean {
   return true;
 }
 

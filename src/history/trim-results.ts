@@ -40,15 +40,15 @@ const LINE_BYTES = 64;
  */
 export function trimResults(messages: readonly ModelMessage[], options: TrimOptions): readonly ModelMessage[] {
   const limit = checkLimit(options);
-  const earlier = earlierTrims(messages);
+  const earlier = findEarlierTrims(messages);
   const sizes = messages.map((message) => (message.role === "result" && earlier.has(message.callId) ? LINE_BYTES : messageBytes(message)));
   if (sizes.reduce((sum, bytes) => sum + bytes, 0) <= limit) return [...messages];
-  const trim = new Trim(options, limit, new Map(earlier));
+  const trim = new TrimReplay(options, limit, new Map(earlier));
   for (const [index, message] of messages.entries()) {
     trim.add(message, sizes[index] ?? 0);
-    if (message.role !== "call" && messages[index + 1]?.role !== "result") trim.settle();
+    if (message.role !== "call" && messages[index + 1]?.role !== "result") trim.dropOutdated();
   }
-  trim.settle();
+  trim.dropOutdated();
   return replaceResults(messages, { earlier, replacedBy: trim.replacedBy, dropped: trim.dropped });
 }
 
@@ -61,7 +61,7 @@ function checkLimit({ budgetBytes, threshold = DEFAULT_THRESHOLD }: TrimOptions)
 }
 
 /** Which call superseded which in an earlier trim. Only later calls count, so that following them ends. */
-function earlierTrims(messages: readonly ModelMessage[]): ReadonlyMap<string, string> {
+function findEarlierTrims(messages: readonly ModelMessage[]): ReadonlyMap<string, string> {
   const results = firstResults(messages);
   const places = new Map(results.map(({ callId }, place) => [callId, place]));
   const replacedBy = new Map<string, string>();
@@ -97,7 +97,7 @@ interface Rule {
 }
 
 /** Replays the growth of a history. */
-class Trim {
+class TrimReplay {
   /** The call that superseded each left-out call, by ids. */
   readonly replacedBy: Map<string, string>;
   /** Calls of messages that are dropped whole. */
@@ -109,7 +109,7 @@ class Trim {
   readonly #open = new Map<string, { readonly message: CallMessage; readonly group: CallGroup }>();
   readonly #seen = new Set<string>();
   /** Candidates that are not superseded yet, by toolset and location, the oldest first. */
-  readonly #standing = new Map<string, Candidate[]>();
+  readonly #current = new Map<string, Candidate[]>();
   readonly #outdated: { readonly older: Candidate; readonly newer: string }[] = [];
   #group: CallGroup | undefined;
   #bytes = 0;
@@ -128,7 +128,7 @@ class Trim {
   }
 
   /** Leaves out everything superseded, if the shown part has outgrown the limit. */
-  settle(): void {
+  dropOutdated(): void {
     if (this.#bytes <= this.#limit) return;
     for (const { older, newer } of this.#outdated) {
       this.replacedBy.set(older.callId, newer);
@@ -149,16 +149,16 @@ class Trim {
   }
 
   #addResult(message: ResultMessage, bytes: number): void {
-    const made = this.#open.get(message.callId);
+    const opened = this.#open.get(message.callId);
     this.#open.delete(message.callId);
     this.#bytes += bytes;
-    if (made !== undefined && this.replacedBy.has(message.callId)) return this.#countReplaced(made.group);
-    if (made === undefined || message.result.status !== "ok") return;
-    const rule = this.#ruleOf(message.result.name);
-    const input = this.#options.inputOf?.(message.callId) ?? made.message.call.input ?? {};
+    if (opened !== undefined && this.replacedBy.has(message.callId)) return this.#countReplaced(opened.group);
+    if (opened === undefined || message.result.status !== "ok") return;
+    const rule = this.#findRule(message.result.name);
+    const input = this.#options.inputOf?.(message.callId) ?? opened.message.call.input ?? {};
     if (rule === undefined || !isJsonObject(input)) return;
     const past: PastCall = { name: rule.name, input, output: message.result.output };
-    this.#compare({ callId: message.callId, group: made.group, past, bytes }, rule);
+    this.#compare({ callId: message.callId, group: opened.group, past, bytes }, rule);
   }
 
   #countReplaced(group: CallGroup): void {
@@ -171,8 +171,8 @@ class Trim {
   #compare(newer: Candidate, rule: Rule): void {
     const location = locationOf(rule, newer.past);
     if (location === undefined) return;
-    let standing = this.#standing.get(location);
-    if (standing === undefined) this.#standing.set(location, (standing = []));
+    let standing = this.#current.get(location);
+    if (standing === undefined) this.#current.set(location, (standing = []));
     const kept: Candidate[] = [];
     while (kept.length < MAX_REFUSALS) {
       const older = standing.pop();
@@ -184,7 +184,7 @@ class Trim {
     if (this.#options.pinned?.(newer.callId) !== true) standing.push(newer);
   }
 
-  #ruleOf(qualifiedName: string): Rule | undefined {
+  #findRule(qualifiedName: string): Rule | undefined {
     if (this.#rules.has(qualifiedName)) return this.#rules.get(qualifiedName);
     const supersedes = this.#options.toolOf(qualifiedName)?.supersedes;
     const { namespace = DEFAULT_NAMESPACE, name } = splitName(qualifiedName);

@@ -3,18 +3,18 @@ import type { ModelEvent } from "../core/model.ts";
 
 type Step = IteratorResult<ModelEvent, undefined>;
 
-const OVER: Step = Object.freeze({ done: true, value: undefined });
+const DONE: Step = Object.freeze({ done: true, value: undefined });
 
 /** Yields the events as an async generator would, in the order of the `next()` calls. Leaving the loop ends the generator of the lists. */
 export class EventStream implements AsyncIterableIterator<ModelEvent, undefined> {
   readonly #lists: AsyncGenerator<readonly ModelEvent[], void>;
   readonly #check: () => void;
-  readonly #leave: () => void;
+  readonly #cancelRequest: () => void;
   #events: readonly ModelEvent[] = [];
-  #at = 0;
-  #isOver = false;
+  #index = 0;
+  #hasEnded = false;
   /** The last `next()` that is still pending; later ones wait for it. */
-  #waiting: Promise<Step> | undefined;
+  #pending: Promise<Step> | undefined;
 
   /**
    * @param check called before each event; throws if no more events may be given
@@ -24,7 +24,7 @@ export class EventStream implements AsyncIterableIterator<ModelEvent, undefined>
   constructor(lists: AsyncGenerator<readonly ModelEvent[], void>, check: () => void = () => {}, leave: () => void = () => {}) {
     this.#lists = lists;
     this.#check = check;
-    this.#leave = leave;
+    this.#cancelRequest = leave;
   }
 
   [Symbol.asyncIterator](): this {
@@ -32,19 +32,19 @@ export class EventStream implements AsyncIterableIterator<ModelEvent, undefined>
   }
 
   next(): Promise<Step> {
-    if (this.#waiting !== undefined) return this.#wait(this.#waiting.then(this.#take, this.#take));
-    return this.#at < this.#events.length ? this.#give() : this.#wait(this.#read());
+    if (this.#pending !== undefined) return this.#queueStep(this.#pending.then(this.#nextStep, this.#nextStep));
+    return this.#index < this.#events.length ? this.#yieldEvent() : this.#queueStep(this.#readList());
   }
 
   async return(): Promise<Step> {
     this.#end();
-    if (this.#waiting !== undefined) this.#leave();
+    if (this.#pending !== undefined) this.#cancelRequest();
     await this.#lists.return();
-    return OVER;
+    return DONE;
   }
 
-  #give(): Promise<Step> {
-    const event = this.#events[this.#at++];
+  #yieldEvent(): Promise<Step> {
+    const event = this.#events[this.#index++];
     try {
       this.#check();
     } catch (thrown: unknown) {
@@ -52,45 +52,45 @@ export class EventStream implements AsyncIterableIterator<ModelEvent, undefined>
         throw thrown;
       });
     }
-    return Promise.resolve(event === undefined ? OVER : { done: false, value: event });
+    return Promise.resolve(event === undefined ? DONE : { done: false, value: event });
   }
 
-  #wait(step: Promise<Step>): Promise<Step> {
+  #queueStep(step: Promise<Step>): Promise<Step> {
     const forget = (): void => {
-      if (this.#waiting === step) this.#waiting = undefined;
+      if (this.#pending === step) this.#pending = undefined;
     };
-    this.#waiting = step;
+    this.#pending = step;
     step.then(forget, forget);
     return step;
   }
 
-  readonly #take = (): Promise<Step> => (this.#at < this.#events.length ? this.#give() : this.#read());
+  readonly #nextStep = (): Promise<Step> => (this.#index < this.#events.length ? this.#yieldEvent() : this.#readList());
 
-  async #read(): Promise<Step> {
-    while (!this.#isOver) {
+  async #readList(): Promise<Step> {
+    while (!this.#hasEnded) {
       const { done, value } = await this.#nextList();
       if (done === true) break;
-      if (this.#isOver || value.length === 0) continue;
+      if (this.#hasEnded || value.length === 0) continue;
       this.#events = value;
-      this.#at = 0;
-      return this.#give();
+      this.#index = 0;
+      return this.#yieldEvent();
     }
     this.#end();
-    return OVER;
+    return DONE;
   }
 
   async #nextList(): Promise<IteratorResult<readonly ModelEvent[], void>> {
     try {
       return await this.#lists.next();
     } catch (thrown: unknown) {
-      if (!this.#isOver) throw thrown;
+      if (!this.#hasEnded) throw thrown;
       return { done: true, value: undefined }; // a stream that was left has no reader for its error
     }
   }
 
   #end(): void {
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#events = [];
-    this.#at = 0;
+    this.#index = 0;
   }
 }

@@ -1,9 +1,9 @@
 /** One request to a provider and its answer: aborted when it stalls, grows too large, or is cancelled. */
 import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
-import { untilAborted } from "../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../core/base/until-aborted.ts";
 import { networkFailure } from "../net/network-failure.ts";
-import { neverConnected } from "../net/never-connected.ts";
+import { failedToConnect } from "../net/never-connected.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 
 /** The part of `fetch` that is used. */
@@ -36,54 +36,54 @@ const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
 /** The symbol of Node 26, whose handlers have other methods: dispatchers of undici 6 and older cannot call them. */
 const NEW_DISPATCHER = Symbol.for("undici.globalDispatcher.2");
 /** Turns off the limits of Node's `fetch`, 300 s for the head of an answer and between two pieces of it, so that only `ExchangeSettings` count. */
-const OWN_LIMITS: { readonly dispatcher: Dispatcher } = {
+const NO_FETCH_LIMITS: { readonly dispatcher: Dispatcher } = {
   dispatcher: {
-    dispatch: (options, handler) => dispatcherFor(handler).dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
+    dispatch: (options, handler) => findDispatcher(handler).dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
     get isMockActive() {
-      return [dispatcherAt(DISPATCHER), dispatcherAt(NEW_DISPATCHER)].some((known) => known?.isMockActive === true);
+      return [getDispatcher(DISPATCHER), getDispatcher(NEW_DISPATCHER)].some((known) => known?.isMockActive === true);
     },
   },
 };
 
-function dispatcherAt(place: symbol): Dispatcher | undefined {
+function getDispatcher(place: symbol): Dispatcher | undefined {
   return Reflect.get(globalThis, place) as Dispatcher | undefined;
 }
 
 /** The dispatcher that `fetch` itself would use, recognised by the methods of its handler. It was set when the request began. */
-function dispatcherFor(handler: object): Dispatcher {
-  const isNew = "onRequestStart" in handler && dispatcherAt(NEW_DISPATCHER) !== undefined;
-  return dispatcherAt(isNew ? NEW_DISPATCHER : DISPATCHER) as Dispatcher;
+function findDispatcher(handler: object): Dispatcher {
+  const isNew = "onRequestStart" in handler && getDispatcher(NEW_DISPATCHER) !== undefined;
+  return getDispatcher(isNew ? NEW_DISPATCHER : DISPATCHER) as Dispatcher;
 }
 
-function limitsOf(fetch: FetchFunction): object {
+function fetchLimits(fetch: FetchFunction): object {
   const isNodes = fetch === globalThis.fetch && typeof Response === "function"; // reading `Response` loads undici, which sets the dispatcher
-  return isNodes && typeof dispatcherAt(DISPATCHER)?.dispatch === "function" ? OWN_LIMITS : {};
+  return isNodes && typeof getDispatcher(DISPATCHER)?.dispatch === "function" ? NO_FETCH_LIMITS : {};
 }
 
 /** How long, and for how many bytes, the rest of a body is read after a complete answer before the connection is closed. */
-const READ_OUT_MS = 250;
-const READ_OUT_BYTES = 65_536;
+const DRAIN_MS = 250;
+const DRAIN_BYTES = 65_536;
 
 /** Serves one request; its creator closes it. */
 export class Exchange {
   readonly #settings: ExchangeSettings;
   readonly #controller = new AbortController();
-  readonly #forget: (() => void) | undefined;
+  readonly #removeAbortListener: (() => void) | undefined;
   #cancelTimer: (() => void) | undefined;
-  #aliveAt = 0;
+  #lastByteAt = 0;
   #bytes = 0;
   /** The error with which this side ended the exchange: a timeout or a cancellation. */
   #failure: ToolError | undefined;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   #hasEnded = false;
   /** Whether the answer is complete, although its body has not ended. */
-  isWhole = false;
+  isComplete = false;
   /** The network error, if the connection broke before the end of the body. */
-  broken: ToolError | undefined;
+  connectionError: ToolError | undefined;
 
   constructor(settings: ExchangeSettings, signal: AbortSignal | undefined) {
     this.#settings = settings;
-    this.#forget = signal === undefined ? undefined : onAbort(signal, () => this.#stop(cancelled(settings.model)));
+    this.#removeAbortListener = signal === undefined ? undefined : onAbort(signal, () => this.#fail(cancelledError(settings.model)));
   }
 
   /**
@@ -94,44 +94,44 @@ export class Exchange {
     const { firstByteTimeoutMs, fetch, model, server } = this.#settings;
     const { signal } = this.#controller;
     if (this.#failure !== undefined) throw this.#failure;
-    this.#watch(firstByteTimeoutMs, () => stalled(`${model} did not start to answer within ${firstByteTimeoutMs} ms.`));
-    const init = await untilAborted(request(), signal); // rejects with the reason of the abort
+    this.#setTimeout(firstByteTimeoutMs, () => stalledError(`${model} did not start to answer within ${firstByteTimeoutMs} ms.`));
+    const init = await rejectOnAbort(request(), signal); // rejects with the reason of the abort
     try {
-      const answer = fetch(url, { ...init, ...limitsOf(fetch), redirect: "manual", signal });
+      const answer = fetch(url, { ...init, ...fetchLimits(fetch), redirect: "manual", signal });
       // a fetch that ignores the signal may still answer, and its body would stay open
       answer.then(
         (late) => (signal.aborted ? late.body?.cancel().catch(() => undefined) : undefined),
         () => undefined,
       );
-      return await untilAborted(answer, signal);
+      return await rejectOnAbort(answer, signal);
     } catch (thrown: unknown) {
-      const cause = causeOf(thrown);
-      throw this.#failure ?? networkFailure(server, cause, neverConnected(cause) ? "not_started" : "unknown");
+      const cause = findCause(thrown);
+      throw this.#failure ?? networkFailure(server, cause, failedToConnect(cause) ? "not_started" : "unknown");
     }
   }
 
   /**
-   * The next piece of the body; undefined at its end, and if the connection breaks: see `broken`.
+   * The next piece of the body; undefined at its end, and if the connection breaks: see `connectionError`.
    *
    * @throws ToolError `timeout`, `cancelled`, `too_large`
    */
   async read({ body }: Response): Promise<Uint8Array | undefined> {
-    if (this.#reader === undefined && body !== null) this.#take(body);
-    const value = this.#reader === undefined ? undefined : await this.#next(this.#reader);
+    if (this.#reader === undefined && body !== null) this.#openReader(body);
+    const value = this.#reader === undefined ? undefined : await this.#readPiece(this.#reader);
     if (this.#failure !== undefined) throw this.#failure;
     if (value === undefined) {
-      this.#hasEnded = this.broken === undefined;
+      this.#hasEnded = this.connectionError === undefined;
       return undefined;
     }
     const { maxBytes, model, clock } = this.#settings;
-    if (this.#bytes === 0) this.#watchPieces();
-    this.#aliveAt = clock.now();
+    if (this.#bytes === 0) this.#watchIdle();
+    this.#lastByteAt = clock.now();
     this.#bytes += value.byteLength;
     if (this.#bytes > maxBytes) throw new ToolError("too_large", `The answer of ${model} is larger than ${maxBytes} bytes.`);
     return value;
   }
 
-  #take(body: ReadableStream<Uint8Array>): void {
+  #openReader(body: ReadableStream<Uint8Array>): void {
     const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader();
     this.#reader = reader;
     this.#controller.signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined), { once: true });
@@ -155,19 +155,19 @@ export class Exchange {
    * is read in the background, so that the connection can be reused. Idempotent.
    */
   close(): void {
-    this.#forget?.();
+    this.#removeAbortListener?.();
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    if (this.isWhole && this.#reader !== undefined && this.#failure === undefined) void this.#readOut(this.#reader);
+    if (this.isComplete && this.#reader !== undefined && this.#failure === undefined) void this.#drain(this.#reader);
     else this.#abort();
   }
 
-  async #readOut(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
-    const cancelTimer = this.#settings.clock.timer(() => this.#abort(), READ_OUT_MS, { background: true });
+  async #drain(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+    const cancelTimer = this.#settings.clock.timer(() => this.#abort(), DRAIN_MS, { background: true });
     try {
-      for (let bytes = 0; bytes <= READ_OUT_BYTES;) {
+      for (let bytes = 0; bytes <= DRAIN_BYTES;) {
         const { value } = await reader.read();
         if (value === undefined) return;
         bytes += value.byteLength;
@@ -181,56 +181,56 @@ export class Exchange {
   }
 
   #abort(): void {
-    this.#failure ??= cancelled(this.#settings.model);
+    this.#failure ??= cancelledError(this.#settings.model);
     this.#controller.abort(this.#failure);
   }
 
-  /** The next piece; undefined at the end, also if the connection broke (`broken` is set then). */
-  async #next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
+  /** The next piece; undefined at the end, also if the connection broke (`connectionError` is set then). */
+  async #readPiece(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
     try {
       return (await reader.read()).value;
     } catch (thrown: unknown) {
-      this.broken = networkFailure(this.#settings.server, causeOf(thrown), "unknown");
+      this.connectionError = networkFailure(this.#settings.server, findCause(thrown), "unknown");
       return undefined;
     }
   }
 
-  #watchPieces(): void {
+  #watchIdle(): void {
     const { idleTimeoutMs, model } = this.#settings;
-    this.#watch(idleTimeoutMs, () => stalled(`${model} stopped in the middle of its answer: it sent nothing for ${idleTimeoutMs} ms.`));
+    this.#setTimeout(idleTimeoutMs, () => stalledError(`${model} stopped in the middle of its answer: it sent nothing for ${idleTimeoutMs} ms.`));
   }
 
   /** Uses one timer for all pieces: when it fires too early, it is set again for the remaining time. */
-  #watch(limitMs: number, late: () => ToolError): void {
+  #setTimeout(limitMs: number, late: () => ToolError): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     if (limitMs === 0) return;
     const { clock } = this.#settings;
-    this.#aliveAt = clock.now();
+    this.#lastByteAt = clock.now();
     const wake = (): void => {
-      const leftMs = this.#aliveAt + limitMs - clock.now();
-      if (leftMs <= 0) this.#stop(late());
+      const leftMs = this.#lastByteAt + limitMs - clock.now();
+      if (leftMs <= 0) this.#fail(late());
       else this.#cancelTimer = clock.timer(wake, leftMs);
     };
     this.#cancelTimer = clock.timer(wake, limitMs);
   }
 
-  #stop(error: ToolError): void {
+  #fail(error: ToolError): void {
     if (this.#failure !== undefined) return;
     this.#failure = error;
     this.#controller.abort(error);
   }
 }
 
-export function cancelled(model: string): ToolError {
+export function cancelledError(model: string): ToolError {
   return new ToolError("cancelled", `The request to ${model} was cancelled.`);
 }
 
-function stalled(message: string): ToolError {
+function stalledError(message: string): ToolError {
   return new ToolError("timeout", message);
 }
 
 /** The cause of the error, if it has one: `fetch` itself says only that it failed. */
-function causeOf(thrown: unknown): unknown {
+function findCause(thrown: unknown): unknown {
   return thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
 }

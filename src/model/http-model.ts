@@ -1,16 +1,16 @@
 /** A model behind a provider's HTTP interface, whatever its wire format. */
 import { checkMs } from "../core/call-settings.ts";
 import { ToolError } from "../core/error.ts";
-import { checkArgument, checkText, hasMethods } from "../core/check-argument.ts";
+import { checkArgument, checkString, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Model, ModelEvent, ModelOptions, ModelRequest } from "../core/model.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import { RetryBudget } from "../policy/attempts/retry-budget.ts";
-import { checkRetry, retryDelay, type RetrySettings } from "../policy/attempts/retry.ts";
+import { checkRetrySettings, retryDelay, type RetrySettings } from "../policy/attempts/retry.ts";
 import type { WireFormat, WireNote } from "../wire/wire-format.ts";
-import { requestText } from "../wire/written-once.ts";
-import { Exchange, cancelled, type ExchangeSettings, type FetchFunction } from "./exchange.ts";
+import { stringifyRequest } from "../wire/written-once.ts";
+import { Exchange, cancelledError, type ExchangeSettings, type FetchFunction } from "./exchange.ts";
 import { EventStream } from "./event-stream.ts";
 import { modelPorts, type ModelPorts } from "./model-ports.ts";
 import { RequestSecrets } from "./request-secrets.ts";
@@ -102,7 +102,7 @@ interface NextAttempt {
 interface FailedAttempt {
   readonly attempt: number;
   /** Whether events of its answer were already yielded. */
-  readonly given: boolean;
+  readonly hasYielded: boolean;
 }
 
 export const HTTP_MODEL_OPTIONS: OptionNames<HttpModelOptions> = {
@@ -154,7 +154,7 @@ export function httpModel(options: HttpModelOptions): Model {
     format,
     "For example openAiChat() of haft/wire.",
   );
-  checkText(model, "httpModel({ model })", "the name of a model");
+  checkString(model, "httpModel({ model })", "the name of a model");
   return new HttpModel(options);
 }
 
@@ -176,7 +176,7 @@ class HttpModel implements Model {
     this.format = format.name.split(":", 1)[0] ?? format.name; // a variant has the name of its format
     checkMs(firstByteTimeoutMs, "firstByteTimeoutMs", `the model ${name}`);
     checkMs(idleTimeoutMs, "idleTimeoutMs", `the model ${name}`);
-    checkRetry(options.retry ?? {});
+    checkRetrySettings(options.retry ?? {});
     this.#options = options;
     this.#ports = modelPorts(options.ports);
     this.#secrets = new RequestSecrets(options);
@@ -191,11 +191,11 @@ class HttpModel implements Model {
   stream(request: ModelRequest, { signal }: ModelOptions = {}): AsyncIterableIterator<ModelEvent> {
     const stop = new AbortController();
     const leave = (): void => stop.abort();
-    return new EventStream(this.#answer(request, signal, stop), undefined, leave);
+    return new EventStream(this.#streamReply(request, signal, stop), undefined, leave);
   }
 
   /** Makes attempts until one yields events or no retry is left. */
-  async *#answer(
+  async *#streamReply(
     request: ModelRequest,
     caller: AbortSignal | undefined,
     stop: AbortController,
@@ -209,18 +209,18 @@ class HttpModel implements Model {
       this.#budget.requests++;
       for (let attempt = 1; ; attempt++) {
         const exchange = new Exchange(this.#exchange, signal);
-        let given = false;
+        let hasYielded = false;
         try {
           const answer = await this.#attempt(exchange, next.encoded);
           for (let events = await answer.next(); events !== undefined; events = await answer.next()) {
-            given = true;
+            hasYielded = true;
             const last = events.at(-1);
             if (last?.type === "reply-end") meter?.reply(this.name, last.reply.usage);
             yield events;
           }
           return;
         } catch (thrown: unknown) {
-          next = this.#nextAfter(thrown, next.encoded, { attempt, given });
+          next = this.#planNextAttempt(thrown, next.encoded, { attempt, hasYielded });
         } finally {
           exchange.close();
         }
@@ -235,11 +235,11 @@ class HttpModel implements Model {
   }
 
   /** The next attempt, and the wait before it. @throws ToolError the error of the attempt, if it is not retried */
-  #nextAfter(thrown: unknown, encoded: Encoded, { attempt, given }: FailedAttempt): NextAttempt {
-    const error = this.#secrets.withhold(ToolError.fromUnknown(thrown, "model_failed"));
+  #planNextAttempt(thrown: unknown, encoded: Encoded, { attempt, hasYielded }: FailedAttempt): NextAttempt {
+    const error = this.#secrets.withoutSecrets(ToolError.fromUnknown(thrown, "model_failed"));
     const { retry = {}, meter, onRetry } = this.#options;
-    const shorter = given ? undefined : this.#withoutRefused(encoded, error);
-    if (shorter === undefined && (given || !this.#mayRetry(error, attempt))) throw error;
+    const shorter = hasYielded ? undefined : this.#withoutRefusedReasoning(encoded, error);
+    if (shorter === undefined && (hasYielded || !this.#mayRetry(error, attempt))) throw error;
     const waitMs = shorter === undefined ? retryDelay(error, attempt, retry, this.#ports.random) : 0;
     meter?.retry(this.name);
     onRetry?.({ attempt, error, waitMs });
@@ -247,12 +247,12 @@ class HttpModel implements Model {
   }
 
   /** The request without the reasoning that the provider refused, to be sent at once; undefined if the refusal was about something else. */
-  #withoutRefused({ json, toolNames }: Encoded, { message }: ToolError): Encoded | undefined {
+  #withoutRefusedReasoning({ json, toolNames }: Encoded, { message }: ToolError): Encoded | undefined {
     const { format, onNotes } = this.#options;
     const shorter = format.withoutRefused?.(json, message);
     if (shorter === undefined) return undefined;
     onNotes?.([{ kind: "unsupported", note: `${this.name} refused the reasoning of earlier replies, so it is left out.` }]);
-    return { json: shorter, body: requestText(shorter), toolNames };
+    return { json: shorter, body: stringifyRequest(shorter), toolNames };
   }
 
   async #attempt(exchange: Exchange, { body, toolNames }: Encoded): Promise<AnswerEvents> {
@@ -271,7 +271,7 @@ class HttpModel implements Model {
     const { format, model, stream = true, strict = false, onNotes } = this.#options;
     const { body, toolNames, notes } = format.encodeRequest(request, { model, stream, strict });
     if (notes.length > 0) onNotes?.(notes);
-    return { json: body, body: requestText(body), toolNames };
+    return { json: body, body: stringifyRequest(body), toolNames };
   }
 
   #mayRetry(error: ToolError, attempt: number): boolean {
@@ -282,7 +282,7 @@ class HttpModel implements Model {
   #pause(waitMs: number, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const cancelTimer = this.#ports.clock.timer(resolve, waitMs);
-    const forget = onAbort(signal, () => reject(cancelled(this.name)));
+    const forget = onAbort(signal, () => reject(cancelledError(this.name)));
     return promise.finally(() => {
       cancelTimer();
       forget();

@@ -1,10 +1,10 @@
 /** Makes a model from the name of its provider and its own: `anthropic/claude-sonnet`. */
 import { ToolError } from "../core/error.ts";
-import { wrongKind } from "../core/check-argument.ts";
+import { wrongTypeError } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Model } from "../core/model.ts";
 import { HTTP_MODEL_OPTIONS, httpModel, type HttpModelOptions } from "./http-model.ts";
-import { knownProvider, providerOf, splitSpec } from "./provider-names.ts";
+import { resolveProviderName, checkProvider, splitSpec } from "./provider-names.ts";
 import { PROVIDERS, type Provider } from "./providers.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
@@ -45,14 +45,14 @@ export function modelFrom(spec: string | ModelSpec, context: ModelContext = {}):
   checkKnownKeys(context, CONTEXT, "modelFrom()");
   const { environment = process.env, ...shared } = context;
   if (typeof spec !== "string" && (typeof spec?.provider !== "string" || typeof spec.model !== "string"))
-    throw wrongKind("A model is a string, provider/model, or { provider, model } with two strings", spec);
+    throw wrongTypeError("A model is a string, provider/model, or { provider, model } with two strings", spec);
   if (typeof spec !== "string") checkKnownKeys(spec, SPEC, "modelFrom()");
   const settings: ModelSpec = typeof spec === "string" ? splitSpec(spec) : spec;
   const { provider: wanted, model, apiKey, baseUrl, headers, ...rest } = settings;
-  const name = providerOf({ provider: wanted, model });
+  const name = checkProvider({ provider: wanted, model });
   const provider: Provider = PROVIDERS[name];
-  const key = apiKey ?? keyOf(provider, environment);
-  const { keyHint = keyHintOf(provider) } = rest;
+  const key = apiKey ?? findKey(provider, environment);
+  const { keyHint = formatKeyHint(provider) } = rest;
   if (key === undefined && provider.keyOptional !== true && rest.sign === undefined)
     throw new ToolError("invalid_config", `There is no API key for ${name}.`, { hint: keyHint });
   return httpModel({
@@ -61,7 +61,7 @@ export function modelFrom(spec: string | ModelSpec, context: ModelContext = {}):
     ...rest,
     format: provider.format(),
     model,
-    baseUrl: baseUrl ?? baseUrlOf(name, provider, environment),
+    baseUrl: baseUrl ?? resolveBaseUrl(name, provider, environment),
     keyHint,
     headers: { ...provider.headers, ...headers },
     ...omitUndefined({ apiKey: key, keyHeader: provider.keyHeader }),
@@ -76,25 +76,25 @@ type Environment = NonNullable<ModelContext["environment"]>;
  * @throws ToolError `invalid_argument` for an unknown provider; `invalid_config` if the address is missing, naming the variable
  */
 export function checkAddress({ provider: wanted, baseUrl }: Pick<ModelSpec, "provider" | "baseUrl">, environment: Environment): void {
-  const name = knownProvider(wanted);
-  if (baseUrl === undefined) baseUrlOf(name, PROVIDERS[name], environment);
+  const name = resolveProviderName(wanted);
+  if (baseUrl === undefined) resolveBaseUrl(name, PROVIDERS[name], environment);
 }
 
-function keyOf({ keyVariables }: Provider, environment: Environment): string | undefined {
-  return keyVariables.map((name) => valueOf(environment, name)).find((key) => key !== undefined);
+function findKey({ keyVariables }: Provider, environment: Environment): string | undefined {
+  return keyVariables.map((name) => readVariable(environment, name)).find((key) => key !== undefined);
 }
 
-function keyHintOf({ keyVariables }: Provider): string {
+function formatKeyHint({ keyVariables }: Provider): string {
   return `Set ${keyVariables.join(" or ")}, or pass apiKey.`;
 }
 
-function baseUrlOf(name: string, { baseUrl, baseUrlVariable }: Provider, environment: Environment): string {
-  const given = baseUrlVariable === undefined ? undefined : valueOf(environment, baseUrlVariable.name);
-  if (given !== undefined) return extended(given, baseUrlVariable?.path ?? "");
+function resolveBaseUrl(name: string, { baseUrl, baseUrlVariable }: Provider, environment: Environment): string {
+  const given = baseUrlVariable === undefined ? undefined : readVariable(environment, baseUrlVariable.name);
+  if (given !== undefined) return completeBaseUrl(given, baseUrlVariable?.path ?? "");
   const hint = `Set baseUrl${baseUrlVariable === undefined ? "" : ` or ${baseUrlVariable.name}`}.`;
   if (baseUrl === undefined) throw new ToolError("invalid_config", `The provider ${name} has no default address.`, { hint });
   return baseUrl.replaceAll(/\{(\w+)\}/gu, (_, variable: string) => {
-    const value = valueOf(environment, variable);
+    const value = readVariable(environment, variable);
     if (value !== undefined && /^[A-Za-z0-9-]+$/u.test(value)) return value;
     const problem = value === undefined ? "is not set" : "holds a character that a host name cannot have";
     throw new ToolError("invalid_config", `The address of ${name} needs ${variable}, which ${problem}.`, { hint });
@@ -102,12 +102,12 @@ function baseUrlOf(name: string, { baseUrl, baseUrlVariable }: Provider, environ
 }
 
 /** Adds `http://` to a bare host, and `path` unless the address already ends with it. */
-function extended(address: string, path: string): string {
+function completeBaseUrl(address: string, path: string): string {
   const url = (/^https?:\/\//iu.test(address) ? address : `http://${address}`).replace(/\/$/u, "");
   return url.endsWith(path) ? url : `${url}${path}`;
 }
 
-function valueOf(environment: Environment, name: string): string | undefined {
+function readVariable(environment: Environment, name: string): string | undefined {
   const value = Object.hasOwn(environment, name) ? environment[name]?.trim() : undefined;
   return value === "" ? undefined : value;
 }

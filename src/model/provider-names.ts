@@ -57,16 +57,16 @@ const ALIASES: ReadonlyMap<string, ProviderName> = new Map([
 ]);
 
 /** The provider with a name or alias, case-insensitive; undefined if it is not known. */
-export function providerName(name: string): ProviderName | undefined {
+export function findProviderName(name: string): ProviderName | undefined {
   const folded = name.toLowerCase();
   return ALIASES.get(folded) ?? PROVIDER_NAMES.find((one) => one === folded);
 }
 
 /** The provider with a name or alias, case-insensitive. @throws ToolError `invalid_argument` if it is not known, naming the nearest. */
-export function knownProvider(wanted: string): ProviderName {
-  const found = providerName(wanted);
+export function resolveProviderName(wanted: string): ProviderName {
+  const found = findProviderName(wanted);
   if (found !== undefined) return found;
-  const near = nearProviders(wanted).map((name) => JSON.stringify(name));
+  const near = findNearProviders(wanted).map((name) => JSON.stringify(name));
   const meant = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
   throw new ToolError("invalid_argument", `No provider ${JSON.stringify(wanted.slice(0, 100))}.${meant}`, {
     hint: `Providers: ${PROVIDER_NAMES.join(", ")}. For a server with a Chat Completions API, use "openai-compatible" and its baseUrl.`,
@@ -74,9 +74,9 @@ export function knownProvider(wanted: string): ProviderName {
 }
 
 /** The provider of a model. @throws ToolError `invalid_argument` if it is not known, or if the model has no name */
-export function providerOf({ provider, model }: NamedModel): ProviderName {
+export function checkProvider({ provider, model }: NamedModel): ProviderName {
   if (model === "") throw new ToolError("invalid_argument", `A model needs a name after its provider: ${provider}/….`);
-  return knownProvider(provider);
+  return resolveProviderName(provider);
 }
 
 /** Splits `provider/model`. @throws ToolError `invalid_argument` for a string without a provider */
@@ -90,10 +90,10 @@ export function splitSpec(spec: string): NamedModel {
 }
 
 /** The providers whose names or aliases are most similar to `name`, at most three. */
-export function nearProviders(name: string): readonly ProviderName[] {
-  const wanted = pairsOf(name);
+export function findNearProviders(name: string): readonly ProviderName[] {
+  const wanted = characterPairs(name);
   const rated = [...PROVIDER_NAMES.map((one) => [one, one] as const), ...ALIASES].map(([alias, provider]) => {
-    const pairs = pairsOf(alias);
+    const pairs = characterPairs(alias);
     return { provider, likeness: (2 * [...wanted].filter((pair) => pairs.has(pair)).length) / (wanted.size + pairs.size) };
   });
   const near = rated.filter(({ likeness }) => likeness >= 0.5).toSorted((one, other) => other.likeness - one.likeness);
@@ -101,7 +101,7 @@ export function nearProviders(name: string): readonly ProviderName[] {
 }
 
 /** The pairs of adjacent characters, with a space at both ends. */
-function pairsOf(name: string): ReadonlySet<string> {
+function characterPairs(name: string): ReadonlySet<string> {
   const text = ` ${name.slice(0, 64).toLowerCase()} `;
   return new Set(Array.from({ length: text.length - 1 }, (_, at) => text.slice(at, at + 2)));
 }

@@ -8,7 +8,7 @@ import { ollama } from "../wire/ollama.ts";
 import { openAiChat } from "../wire/openai-chat.ts";
 import { openAiResponses } from "../wire/openai-responses.ts";
 import type { WireFormat } from "../wire/wire-format.ts";
-import { providerName, type ProviderName } from "./provider-names.ts";
+import { findProviderName, type ProviderName } from "./provider-names.ts";
 
 /** A provider of models: its address, its keys and its wire format. */
 export interface Provider {
@@ -84,29 +84,29 @@ export const PROVIDERS = {
     keyOptional: true,
     format: ollama,
   },
-  deepseek: chat("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
-  groq: chat("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-  xai: chat("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
-  openrouter: chat("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-  together: chat("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", "TOGETHER_AI_API_KEY"),
-  fireworks: chat("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
-  moonshot: chat("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
-  zhipu: chat("zhipu", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY", "ZHIPU_API_KEY"),
-  alibaba: chat("alibaba", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", "ALIBABA_API_KEY"),
-  huggingface: chat("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN", "HUGGINGFACE_API_KEY"),
-  cerebras: chat("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
-  vllm: { ...chat("vllm", "http://127.0.0.1:8000/v1", "VLLM_API_KEY"), keyOptional: true },
-  sglang: { ...chat("sglang", "http://127.0.0.1:30000/v1", "SGLANG_API_KEY"), keyOptional: true },
-  "llama-cpp": { ...chat("llama-cpp", "http://127.0.0.1:8080/v1", "LLAMA_API_KEY"), keyOptional: true },
-  "lm-studio": { ...chat("lm-studio", "http://127.0.0.1:1234/v1", "LM_STUDIO_API_KEY"), keyOptional: true },
+  deepseek: chatProvider("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
+  groq: chatProvider("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+  xai: chatProvider("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
+  openrouter: chatProvider("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+  together: chatProvider("together", "https://api.together.xyz/v1", "TOGETHER_API_KEY", "TOGETHER_AI_API_KEY"),
+  fireworks: chatProvider("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+  moonshot: chatProvider("moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+  zhipu: chatProvider("zhipu", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY", "ZHIPU_API_KEY"),
+  alibaba: chatProvider("alibaba", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", "ALIBABA_API_KEY"),
+  huggingface: chatProvider("huggingface", "https://router.huggingface.co/v1", "HF_TOKEN", "HUGGINGFACE_API_KEY"),
+  cerebras: chatProvider("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+  vllm: { ...chatProvider("vllm", "http://127.0.0.1:8000/v1", "VLLM_API_KEY"), keyOptional: true },
+  sglang: { ...chatProvider("sglang", "http://127.0.0.1:30000/v1", "SGLANG_API_KEY"), keyOptional: true },
+  "llama-cpp": { ...chatProvider("llama-cpp", "http://127.0.0.1:8080/v1", "LLAMA_API_KEY"), keyOptional: true },
+  "lm-studio": { ...chatProvider("lm-studio", "http://127.0.0.1:1234/v1", "LM_STUDIO_API_KEY"), keyOptional: true },
 } as const satisfies Readonly<Record<ProviderName, Provider>>;
 
-function chat(variant: string, baseUrl: string, ...keyVariables: readonly string[]): Provider {
+function chatProvider(variant: string, baseUrl: string, ...keyVariables: readonly string[]): Provider {
   return { baseUrl, keyVariables, format: () => openAiChat(variant) };
 }
 
 /** The provider with a name or alias, case-insensitive; undefined if it is not known. */
 export function findProvider(name: string): { readonly name: ProviderName; readonly provider: Provider } | undefined {
-  const known = providerName(name);
+  const known = findProviderName(name);
   return known === undefined ? undefined : { name: known, provider: PROVIDERS[known] };
 }

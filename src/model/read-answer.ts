@@ -9,10 +9,10 @@ import { readWireJson } from "../wire/framing/wire-json.ts";
 import type { FrameReader } from "../wire/framing/frames.ts";
 import type { StreamDecoder, WireFormat } from "../wire/wire-format.ts";
 import type { Exchange } from "./exchange.ts";
-import { failureInReply, isHtml, providerFailure } from "./provider-failure.ts";
-import { replyEvents } from "./reply-events.ts";
+import { findErrorInReply, isHtml, createProviderError } from "./provider-failure.ts";
+import { toReplyEvents } from "./reply-events.ts";
 
-export interface AnswerReader {
+export interface AnswerReaderOptions {
   readonly exchange: Exchange;
   readonly format: WireFormat;
   /** Whether a stream was requested. */
@@ -37,26 +37,26 @@ export interface AnswerEvents {
 }
 
 /** Decides how the answer is read. @throws ToolError the provider's error, as a rejection */
-export async function readAnswer(response: Response, reader: AnswerReader): Promise<AnswerEvents> {
+export async function readAnswer(response: Response, reader: AnswerReaderOptions): Promise<AnswerEvents> {
   const { exchange, format, stream, model, keyHint, clock } = reader;
   const { status, headers, type } = response;
-  if (type === "opaqueredirect" || (status >= 300 && status < 400)) throw redirected(model, status);
+  if (type === "opaqueredirect" || (status >= 300 && status < 400)) throw redirectError(model, status);
   if (!response.ok) {
     const text = await exchange.text(response, MAX_ERROR_BYTES);
-    throw providerFailure({ model, status, headers, text, keyHint }, clock);
+    throw createProviderError({ model, status, headers, text, keyHint }, clock);
   }
   const mediaType = (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
-  if (mediaType === "text/html") throw notAnAnswer(model, await exchange.text(response, MAX_ERROR_BYTES));
+  if (mediaType === "text/html") throw notAnAnswerError(model, await exchange.text(response, MAX_ERROR_BYTES));
   const isWhole = !stream || (mediaType === "application/json" && format.framing !== "json-lines");
   return isWhole ? new WholeAnswer(response, reader) : new StreamedAnswer(response, reader);
 }
 
 class WholeAnswer implements AnswerEvents {
   readonly #response: Response;
-  readonly #reader: AnswerReader;
+  readonly #reader: AnswerReaderOptions;
   #isRead = false;
 
-  constructor(response: Response, reader: AnswerReader) {
+  constructor(response: Response, reader: AnswerReaderOptions) {
     this.#response = response;
     this.#reader = reader;
   }
@@ -66,14 +66,14 @@ class WholeAnswer implements AnswerEvents {
     this.#isRead = true;
     const { exchange, format, toolNames, model, clock } = this.#reader;
     const text = await exchange.text(this.#response, Infinity);
-    if (exchange.broken !== undefined) throw exchange.broken;
+    if (exchange.connectionError !== undefined) throw exchange.connectionError;
     const body = text.trim() === "" ? undefined : readWireJson(text);
-    if (body === undefined) throw notAnAnswer(model, text);
+    if (body === undefined) throw notAnAnswerError(model, text);
     try {
-      return replyEvents(format.decodeReply(body, { toolNames }));
+      return toReplyEvents(format.decodeReply(body, { toolNames }));
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "model_failed");
-      throw error.code === "model_failed" ? (failureInReply({ model, headers: this.#response.headers, text }, clock) ?? error) : error;
+      throw error.code === "model_failed" ? (findErrorInReply({ model, headers: this.#response.headers, text }, clock) ?? error) : error;
     }
   }
 }
@@ -86,15 +86,15 @@ class StreamedAnswer implements AnswerEvents {
   readonly #frames: FrameReader;
   readonly #decoder: StreamDecoder;
   /** Whether any JSON has arrived. */
-  #isUnderstood = false;
-  #hasGiven = false;
+  #hasJson = false;
+  #hasYielded = false;
   /** The error of a frame, thrown after the events before it were given. */
   #failure: ToolError | undefined;
-  #beginning: Beginning | undefined;
+  #prefix: TextPrefix | undefined;
   /** The part to read next: pieces of the body, the last frame, the events that the decoder still holds, nothing. */
   #state: "pieces" | "frames" | "rest" | "over" = "pieces";
 
-  constructor(response: Response, { exchange, format, toolNames, model, clock }: AnswerReader) {
+  constructor(response: Response, { exchange, format, toolNames, model, clock }: AnswerReaderOptions) {
     this.#response = response;
     this.#exchange = exchange;
     this.#model = model;
@@ -106,15 +106,15 @@ class StreamedAnswer implements AnswerEvents {
   async next(): Promise<readonly ModelEvent[] | undefined> {
     while (this.#state === "pieces") {
       if (this.#failure !== undefined) throw this.#failure;
-      const events = this.#decoder.isOver === true ? this.#leave() : await this.#nextPiece();
+      const events = this.#decoder.isOver === true ? this.#stopReading() : await this.#nextPiece();
       if (events.length > 0) return events;
     }
-    return this.#last();
+    return this.#readRest();
   }
 
   /** Stops reading: the reply is complete, although its body has not ended. */
-  #leave(): readonly ModelEvent[] {
-    this.#exchange.isWhole = true;
+  #stopReading(): readonly ModelEvent[] {
+    this.#exchange.isComplete = true;
     this.#state = "frames";
     return [];
   }
@@ -124,61 +124,61 @@ class StreamedAnswer implements AnswerEvents {
     try {
       chunk = await this.#exchange.read(this.#response);
     } catch (thrown: unknown) {
-      return this.#stalled(thrown);
+      return this.#endStalled(thrown);
     }
     if (chunk === undefined) {
-      if (this.#exchange.broken !== undefined && !this.#hasGiven) throw this.#exchange.broken;
+      if (this.#exchange.connectionError !== undefined && !this.#hasYielded) throw this.#exchange.connectionError;
       this.#state = "frames";
       return [];
     }
-    const events = this.#read(() => this.#frames.push(chunk));
-    if (!this.#isUnderstood) (this.#beginning ??= new Beginning()).add(chunk);
+    const events = this.#decodeFrames(() => this.#frames.push(chunk));
+    if (!this.#hasJson) (this.#prefix ??= new TextPrefix()).add(chunk);
     return events;
   }
 
   /** Ends a reply whose finish reason had already arrived when its connection stalled. @throws the given error, for any other reply */
-  #stalled(thrown: unknown): readonly ModelEvent[] {
-    const rest = this.#hasGiven && ToolError.fromUnknown(thrown).code === "timeout" ? this.#decoder.end() : [];
+  #endStalled(thrown: unknown): readonly ModelEvent[] {
+    const rest = this.#hasYielded && ToolError.fromUnknown(thrown).code === "timeout" ? this.#decoder.end() : [];
     const end = rest.at(-1);
     if (end?.type !== "reply-end" || end.reply.finish === "truncated") throw thrown;
     this.#state = "over";
     return rest;
   }
 
-  #last(): readonly ModelEvent[] | undefined {
+  #readRest(): readonly ModelEvent[] | undefined {
     if (this.#state === "frames") {
       this.#state = "rest";
-      const events = this.#read(() => this.#frames.end());
+      const events = this.#decodeFrames(() => this.#frames.end());
       if (events.length > 0) return events;
     }
     if (this.#failure !== undefined) throw this.#failure;
-    if (!this.#isUnderstood) throw this.#notAStream(this.#beginning?.text ?? "");
+    if (!this.#hasJson) throw this.#notAStreamError(this.#prefix?.text ?? "");
     if (this.#state === "over") return undefined;
     this.#state = "over";
     const rest = this.#decoder.end();
-    if (!this.#hasGiven && rest.every((event) => event.type === "reply-end" && event.reply.finish === "truncated"))
+    if (!this.#hasYielded && rest.every((event) => event.type === "reply-end" && event.reply.finish === "truncated"))
       throw new ToolError("model_failed", `${this.#model} ended its answer without any content.`, { retryable: true });
     return rest;
   }
 
-  #notAStream(text: string): ToolError {
+  #notAStreamError(text: string): ToolError {
     const says = text.replaceAll(IDLE_LINE, "");
     return (
-      failureInReply({ model: this.#model, headers: this.#response.headers, text: says }, this.#clock) ?? notAnAnswer(this.#model, says)
+      findErrorInReply({ model: this.#model, headers: this.#response.headers, text: says }, this.#clock) ?? notAnAnswerError(this.#model, says)
     );
   }
 
-  #read(take: () => readonly JsonValue[]): readonly ModelEvent[] {
+  #decodeFrames(take: () => readonly JsonValue[]): readonly ModelEvent[] {
     const events: ModelEvent[] = [];
     try {
       for (const piece of take()) {
-        if (typeof piece !== "string") this.#isUnderstood = true;
+        if (typeof piece !== "string") this.#hasJson = true;
         for (const event of this.#decoder.push(piece)) events.push(event);
       }
     } catch (thrown: unknown) {
       this.#failure = ToolError.fromUnknown(thrown, "model_failed");
     }
-    if (events.length > 0) this.#hasGiven = true;
+    if (events.length > 0) this.#hasYielded = true;
     return events;
   }
 }
@@ -187,7 +187,7 @@ class StreamedAnswer implements AnswerEvents {
 const IDLE_LINE = /^(?::|event:|id:|retry:|data:[ \t]*(?:\[DONE\][ \t]*)?$).*$/gmu;
 
 /** The text that arrived before any JSON. */
-class Beginning {
+class TextPrefix {
   text = "";
   readonly #decoder = new TextDecoder();
 
@@ -196,14 +196,14 @@ class Beginning {
   }
 }
 
-function redirected(model: string, status: number): ToolError {
+function redirectError(model: string, status: number): ToolError {
   return new ToolError("model_failed", `${model} answered with a redirect (HTTP ${status}), which is not followed.`, {
     operatorHint: "Set baseUrl to the address that it redirects to, if that is the provider's.",
   });
 }
 
 /** An empty body is retryable; a text that is not an answer is not. */
-function notAnAnswer(model: string, text: string): ToolError {
+function notAnAnswerError(model: string, text: string): ToolError {
   if (text.trim() === "") return new ToolError("model_failed", `${model} answered with an empty body.`, { retryable: true });
   const what = isHtml(text) ? "a web page" : "something that is not a model's answer";
   return new ToolError("model_failed", `${model} answered with ${what}: ${excerpt(text, 200)}`, {

@@ -6,7 +6,7 @@ import type { ModelCall, ModelEvent, ModelReply } from "../core/model.ts";
 /**
  * The events in order: reasoning, text, provider calls, calls (which may depend on those), end. `calls`: those to emit if the reply leaves them out.
  */
-export function replyEvents(reply: ModelReply, calls: readonly ModelCall[] = reply.calls): ModelEvent[] {
+export function toReplyEvents(reply: ModelReply, calls: readonly ModelCall[] = reply.calls): ModelEvent[] {
   const events: ModelEvent[] = [];
   if (reply.reasoning !== "") events.push({ type: "reasoning-delta", text: reply.reasoning });
   if (reply.text !== "") events.push({ type: "text-delta", text: reply.text });
@@ -15,7 +15,7 @@ export function replyEvents(reply: ModelReply, calls: readonly ModelCall[] = rep
     const call = calls[index];
     if (call === undefined) continue;
     events.push({ type: "call-open", index, name: call.name });
-    const text = inputText(call);
+    const text = formatInput(call);
     if (text !== "") events.push({ type: "call-delta", index, text });
     events.push({ type: "call-seal", index, call });
   }
@@ -24,7 +24,7 @@ export function replyEvents(reply: ModelReply, calls: readonly ModelCall[] = rep
 }
 
 /** The arguments as the model would have written them: a custom tool's text as it is. */
-function inputText({ kind, input }: ModelCall): string {
+function formatInput({ kind, input }: ModelCall): string {
   if (kind === "custom" && isJsonObject(input)) return valueText(input["input"]);
   return input === undefined ? "" : valueText(input as JsonValue); // a model's input is JSON
 }

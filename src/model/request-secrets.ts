@@ -1,7 +1,7 @@
 /** The headers of a request, and the parts of them that must stay secret. */
 import { ToolError } from "../core/error.ts";
 import { isTokenCount } from "../core/token-counts.ts";
-import { redactError, redactor, type Redact } from "../core/base/redact.ts";
+import { redactError, createRedactor, type Redact } from "../core/base/redact.ts";
 import type { Framing } from "../wire/wire-format.ts";
 
 export interface RequestSecretsOptions {
@@ -15,7 +15,7 @@ export interface RequestSecretsOptions {
 const SECRET_HEADER = /auth|key|token|secret|cookie|password|signature/iu;
 
 /** Control characters except line ends and tabs, and bidirectional formatting characters. */
-const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/gu;
+const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/gu;
 
 const MEDIA_TYPES: Readonly<Record<Framing, string>> = {
   sse: "text/event-stream",
@@ -40,18 +40,18 @@ export class RequestSecrets {
     };
     for (const [name, value] of Object.entries(all)) checkHeader(name, value);
     this.headers = Object.freeze(all);
-    const redact = redactor(secretsOf(key, given));
-    this.#redact = (text) => redact(text).replaceAll(STEERING, " ");
+    const redact = createRedactor(collectSecrets(key, given));
+    this.#redact = (text) => redact(text).replaceAll(CONTROL_CHARACTERS, " ");
   }
 
   /** The error, and its cause, without the secrets and without terminal control characters. */
-  withhold(error: ToolError): ToolError {
+  withoutSecrets(error: ToolError): ToolError {
     return redactError(error, this.#redact);
   }
 }
 
 /** Each secret under its replacement, as it is and URL-encoded. */
-function secretsOf(key: string | undefined, headers: readonly (readonly [string, string])[]): Readonly<Record<string, string>> {
+function collectSecrets(key: string | undefined, headers: readonly (readonly [string, string])[]): Readonly<Record<string, string>> {
   const secrets: Record<string, string> = {};
   const add = (name: string, value: string): void => {
     secrets[name] = value;

@@ -20,10 +20,10 @@ import type {
 } from "../core/model.ts";
 import type { Clock } from "../core/ports.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
-import { cancelled } from "./exchange.ts";
+import { cancelledError } from "./exchange.ts";
 import { modelPorts } from "./model-ports.ts";
 import { EventStream } from "./event-stream.ts";
-import { replyEvents } from "./reply-events.ts";
+import { toReplyEvents } from "./reply-events.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** One reply of the model: reasoning, then text, then calls. */
@@ -98,10 +98,10 @@ export function scriptedModel(replies: ReplyScript, options: ScriptedModelOption
     'For example [{ text: "Hello." }].',
   );
   checkKnownKeys(options, { name: "string", clock: "object" }, "scriptedModel()");
-  return new Scripted(replies, options);
+  return new ScriptPlayer(replies, options);
 }
 
-class Scripted implements ScriptedModel {
+class ScriptPlayer implements ScriptedModel {
   readonly name: string;
   readonly requests: ModelRequest[] = [];
   readonly #script: ReplyScript;
@@ -115,11 +115,11 @@ class Scripted implements ScriptedModel {
   }
 
   stream(request: ModelRequest, { signal }: ModelOptions = {}): AsyncIterableIterator<ModelEvent> {
-    return new EventStream(this.#say(request, signal), () => this.#checkCalledOff(signal));
+    return new EventStream(this.#playReply(request, signal), () => this.#checkCancelled(signal));
   }
 
-  async *#say(request: ModelRequest, signal: AbortSignal | undefined): AsyncGenerator<readonly ModelEvent[], void> {
-    this.#checkCalledOff(signal);
+  async *#playReply(request: ModelRequest, signal: AbortSignal | undefined): AsyncGenerator<readonly ModelEvent[], void> {
+    this.#checkCancelled(signal);
     const index = this.requests.push(request) - 1;
     const script = await this.#replyFor(request, index);
     checkKnownKeys(script, REPLY, `The reply ${index + 1} of ${this.name}`);
@@ -134,7 +134,7 @@ class Scripted implements ScriptedModel {
       }
     if (error === undefined) return;
     if (delayMs > 0) await this.#pause(delayMs, signal);
-    this.#checkCalledOff(signal);
+    this.#checkCancelled(signal);
     throw error;
   }
 
@@ -165,12 +165,12 @@ class Scripted implements ScriptedModel {
       usage: { inputTokens: 0, outputTokens: 0, ...usage },
       ...omitUndefined({ native, candidates }),
     };
-    const events = replyEvents(reply, calls);
-    return pieceChars === Infinity ? events : events.flatMap((event) => cut(event, Math.max(1, pieceChars)));
+    const events = toReplyEvents(reply, calls);
+    return pieceChars === Infinity ? events : events.flatMap((event) => splitEvent(event, Math.max(1, pieceChars)));
   }
 
-  #checkCalledOff(signal: AbortSignal | undefined): void {
-    if (signal?.aborted === true) throw cancelled(this.name);
+  #checkCancelled(signal: AbortSignal | undefined): void {
+    if (signal?.aborted === true) throw cancelledError(this.name);
   }
 
   #pause(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
@@ -185,7 +185,7 @@ class Scripted implements ScriptedModel {
 }
 
 /** Splits a text event into several of at most `chars` characters each. */
-function cut(event: ModelEvent, chars: number): readonly ModelEvent[] {
+function splitEvent(event: ModelEvent, chars: number): readonly ModelEvent[] {
   if (!("text" in event) || event.text.length <= chars) return [event];
   const pieces: ModelEvent[] = [];
   for (let at = 0; at < event.text.length; at += chars) pieces.push({ ...event, text: event.text.slice(at, at + chars) });

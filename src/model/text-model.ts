@@ -66,21 +66,21 @@ class TextToolsModel implements Model {
   async *stream(request: ModelRequest, options?: ModelOptions): AsyncIterable<ModelEvent> {
     const tools = request.toolChoice === "none" ? [] : (request.tools ?? []).filter(({ providerExecuted = false }) => !providerExecuted);
     let decoding = this.#decode(tools);
-    let saw = { text: false, reasoning: false };
-    for await (const event of this.#model.stream(this.#written(request, tools), options)) {
+    let seen = { text: false, reasoning: false };
+    for await (const event of this.#model.stream(this.#toTextRequest(request, tools), options)) {
       if (event.type === "text-delta") {
-        saw.text = true;
+        seen.text = true;
         yield* decoding.push(event.text);
       } else if (event.type === "reasoning-delta") {
-        saw.reasoning = true;
+        seen.reasoning = true;
         yield* decoding.pushReasoning(event.text);
       } else if (event.type === "reply-void") {
         decoding = this.#decode(tools);
-        saw = { text: false, reasoning: false };
+        seen = { text: false, reasoning: false };
         yield event;
       } else if (event.type === "reply-end") {
-        if (!saw.reasoning) yield* decoding.pushReasoning(event.reply.reasoning);
-        if (!saw.text) yield* decoding.push(event.reply.text);
+        if (!seen.reasoning) yield* decoding.pushReasoning(event.reply.reasoning);
+        if (!seen.text) yield* decoding.push(event.reply.text);
         yield* this.#end(decoding, event.reply, tools);
       } else if (event.type === "provider-call") yield event;
     }
@@ -99,7 +99,7 @@ class TextToolsModel implements Model {
     const { finish, finishDetail, usage, model, id, media, providerCalls } = reply;
     const events = decoding.end(omitUndefined({ finish: finish === "calls" ? "stop" : finish, usage, finishDetail, model, id }));
     if (decoding.warnings.length > 0) this.#options.onWarnings?.(decoding.warnings);
-    const candidates = reply.candidates?.map((candidate) => ({ ...candidate, text: this.#textOf(candidate.text, tools) }));
+    const candidates = reply.candidates?.map((candidate) => ({ ...candidate, text: this.#extractText(candidate.text, tools) }));
     const warnings = [...(reply.warnings ?? []), ...decoding.warnings];
     const rest = {
       media,
@@ -111,52 +111,52 @@ class TextToolsModel implements Model {
   }
 
   /** The text of a whole message without its calls and its thinking. */
-  #textOf(text: string, tools: readonly ModelTool[]): string {
+  #extractText(text: string, tools: readonly ModelTool[]): string {
     const decoding = this.#decode(tools);
     decoding.push(text);
     const [last] = decoding.end({ finish: "stop", usage: { inputTokens: 0, outputTokens: 0 } }).slice(-1);
     return last?.type === "reply-end" ? last.reply.text : text;
   }
 
-  #written(request: ModelRequest, tools: readonly ModelTool[]): ModelRequest {
+  #toTextRequest(request: ModelRequest, tools: readonly ModelTool[]): ModelRequest {
     const { tools: _tools, toolChoice = "auto", parallelCalls = true, responseFormat, system, messages, ...rest } = request;
     const parts = [system ?? "", this.#format.describeTools(tools)];
-    if (tools.length > 0) parts.push(this.#choice(toolChoice), parallelCalls ? "" : "Make one call per message.");
+    if (tools.length > 0) parts.push(this.#describeChoice(toolChoice), parallelCalls ? "" : "Make one call per message.");
     const text = parts.filter((part) => part !== "").join("\n\n");
     return {
       ...rest,
       // a message with calls in its text is not JSON
       ...(responseFormat === undefined || tools.length > 0 ? {} : { responseFormat }),
-      messages: this.#messages(messages),
+      messages: this.#toTextMessages(messages),
       ...(text === "" ? {} : { system: text }),
     };
   }
 
-  #choice(choice: ToolChoice): string {
+  #describeChoice(choice: ToolChoice): string {
     if (choice === "required") return "Your next message must call a tool.";
     return typeof choice === "object" ? `Your next message must call the tool ${this.toolNameOf(choice.tool)}.` : "";
   }
 
-  #messages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+  #toTextMessages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
     const { steps, toolNames } = conversationSteps(messages, ANY_ID);
-    const reasons = reasonsOf(messages);
+    const reasons = listReasoning(messages);
     const written: ModelMessage[] = [];
     for (const step of steps) {
       const at = written.length;
       if (step.kind !== "assistant") {
         const { kind: role, content, title } = step;
         written.push({ role, at, content, ...(title === undefined ? {} : { title }) });
-      } else written.push(...this.#assistant(step, { at, toolNames, reasons }));
+      } else written.push(...this.#toTextStep(step, { at, toolNames, reasons }));
     }
     return written;
   }
 
-  #assistant({ content, calls }: AssistantStep, { at, toolNames, reasons }: Writing): readonly ModelMessage[] {
+  #toTextStep({ content, calls }: AssistantStep, { at, toolNames, reasons }: StepContext): readonly ModelMessage[] {
     const named = calls.map((call) => {
       const tool = { name: toolNames.get(call.name) ?? call.name, ...omitUndefined({ fingerprint: call.overload }) };
       return { ...call, name: this.#format.nameOf(tool) };
     });
-    const text = this.#format.writeCalls(named.map(({ id, name, input }) => writtenCall({ id, name, input }, reasons.next().value)));
+    const text = this.#format.writeCalls(named.map(({ id, name, input }) => withReasoning({ id, name, input }, reasons.next().value)));
     if (text === "") return [{ role: "assistant", at, content }];
     const both =
       content === "" ? text : typeof content === "string" ? `${content}\n${text}` : [...content, { type: "text" as const, text }];
@@ -172,19 +172,19 @@ class TextToolsModel implements Model {
 /** Allows any id: they are not shown to a model that writes its calls as text. */
 const ANY_ID = { allowed: /^[^]*$/u, maxLength: 256 };
 
-interface Writing {
+interface StepContext {
   readonly at: number;
   readonly toolNames: ReadonlyMap<string, string>;
   /** The reasoning of each call, in the order of the calls. */
   readonly reasons: Iterator<string | undefined>;
 }
 
-function writtenCall(call: WrittenCall, reasoning: string | undefined): WrittenCall {
+function withReasoning(call: WrittenCall, reasoning: string | undefined): WrittenCall {
   return reasoning === undefined ? call : { ...call, reasoning };
 }
 
 /** The reasoning of each call id, once, as in the steps of a conversation. */
-function reasonsOf(messages: readonly ModelMessage[]): Iterator<string | undefined> {
+function listReasoning(messages: readonly ModelMessage[]): Iterator<string | undefined> {
   const calls = new Map<string, CallMessage>();
   for (const message of messages) if (message.role === "call" && !calls.has(message.callId)) calls.set(message.callId, message);
   return Array.from(calls.values(), ({ call }) => call.reasoning?.toWellFormed()).values();

@@ -54,7 +54,7 @@ const PRICES: OptionNames<ModelPrices> = {
 
 const PRICE = { min: 0, max: Number.MAX_VALUE, integer: false } as const;
 
-const NOTHING = {
+const ZERO_TOTALS = {
   requests: 0,
   retries: 0,
   failures: 0,
@@ -88,7 +88,7 @@ export class UsageMeter {
 
   /** The totals of all models. `cost` includes only models with prices. */
   get total(): ModelTotals {
-    return sumOf(this.#models.values());
+    return sumTotals(this.#models.values());
   }
 
   request(model: string): void {
@@ -115,7 +115,7 @@ export class UsageMeter {
   }
 
   #add(model: string, counts: Partial<ModelTotals>): void {
-    this.#models.set(model, sum(this.#models.get(model) ?? NOTHING, counts));
+    this.#models.set(model, addTotals(this.#models.get(model) ?? ZERO_TOTALS, counts));
   }
 
   #costOf(model: string, usage: TokenUsage): number | undefined {
@@ -128,19 +128,19 @@ export class UsageMeter {
     const { requests, retries, failures, inputTokens, cachedInputTokens, outputTokens, reasoningTokens, cost } = totals;
     const { currency } = this;
     return [
-      count(requests, "request"),
-      ...(retries === 0 ? [] : [retries === 1 ? "1 retry" : `${group(retries)} retries`]),
-      ...(failures === 0 ? [] : [count(failures, "failure")]),
-      `${count(inputTokens, "token")} in${cachedInputTokens === 0 ? "" : ` (${group(cachedInputTokens)} cached)`}`,
-      `${group(outputTokens)} out${reasoningTokens === 0 ? "" : ` (${group(reasoningTokens)} reasoning)`}`,
+      formatCount(requests, "request"),
+      ...(retries === 0 ? [] : [retries === 1 ? "1 retry" : `${formatNumber(retries)} retries`]),
+      ...(failures === 0 ? [] : [formatCount(failures, "failure")]),
+      `${formatCount(inputTokens, "token")} in${cachedInputTokens === 0 ? "" : ` (${formatNumber(cachedInputTokens)} cached)`}`,
+      `${formatNumber(outputTokens)} out${reasoningTokens === 0 ? "" : ` (${formatNumber(reasoningTokens)} reasoning)`}`,
       ...(cost === undefined ? [] : [`${cost.toFixed(4)} ${currency}`]),
     ].join(", ");
   }
 }
 
 /** The totals of several meters. `cost` includes only meters with the given currency. */
-export function totalOf(meters: readonly UsageMeter[], currency: string): ModelTotals {
-  return sumOf(meters.map(({ total, currency: own }) => (own === currency ? total : withoutCost(total))));
+export function sumMeters(meters: readonly UsageMeter[], currency: string): ModelTotals {
+  return sumTotals(meters.map(({ total, currency: own }) => (own === currency ? total : withoutCost(total))));
 }
 
 function withoutCost(totals: ModelTotals): ModelTotals {
@@ -148,8 +148,8 @@ function withoutCost(totals: ModelTotals): ModelTotals {
   return counts;
 }
 
-function sumOf(totals: Iterable<ModelTotals>): ModelTotals {
-  return [...totals].reduce(sum, NOTHING);
+function sumTotals(totals: Iterable<ModelTotals>): ModelTotals {
+  return [...totals].reduce(addTotals, ZERO_TOTALS);
 }
 
 /** The cost of a reply, in the currency of the prices. */
@@ -181,7 +181,7 @@ function checkPrices(prices: ModelPrices, owner: string): void {
   for (const name of Object.keys(PRICES) as (keyof ModelPrices)[]) checkNumber(prices[name], `${name} of ${owner}`, PRICE);
 }
 
-function sum(one: ModelTotals, other: Partial<ModelTotals>): ModelTotals {
+function addTotals(one: ModelTotals, other: Partial<ModelTotals>): ModelTotals {
   const cost = one.cost === undefined && other.cost === undefined ? undefined : (one.cost ?? 0) + (other.cost ?? 0);
   return {
     requests: one.requests + (other.requests ?? 0),
@@ -196,10 +196,10 @@ function sum(one: ModelTotals, other: Partial<ModelTotals>): ModelTotals {
   };
 }
 
-function count(amount: number, noun: string): string {
-  return `${group(amount)} ${noun}${amount === 1 ? "" : "s"}`;
+function formatCount(amount: number, noun: string): string {
+  return `${formatNumber(amount)} ${noun}${amount === 1 ? "" : "s"}`;
 }
 
-function group(amount: number): string {
+function formatNumber(amount: number): string {
   return amount.toLocaleString("en-US");
 }

@@ -28,15 +28,15 @@ export class AddressGuard {
    */
   checkUrl(url: URL): void {
     if (url.protocol !== "http:" && url.protocol !== "https:") {
-      throw refused(`URLs with the scheme "${url.protocol}" are not supported; only http: and https: are.`);
+      throw addressError(`URLs with the scheme "${url.protocol}" are not supported; only http: and https: are.`);
     }
     if (url.username !== "" || url.password !== "") {
-      throw refused(`The URL of ${url.host} contains a user name or password.`, "Send credentials in a header.");
+      throw addressError(`The URL of ${url.host} contains a user name or password.`, "Send credentials in a header.");
     }
     const host = hostOf(url);
     if (isIP(host) !== 0) this.#checkAddress(url, host);
     else if (isInternalName(host) && !this.#isListed(url) && this.#networks.rules.length === 0)
-      throw refuseHost(url, "is not a public name");
+      throw hostError(url, "is not a public name");
   }
 
   /**
@@ -70,9 +70,9 @@ export class AddressGuard {
   #checkAddress(url: URL, address: string): void {
     if (this.#isListed(url) || this.#isInNetwork(address)) return;
     const host = hostOf(url);
-    if (isInternalName(host)) throw refuseHost(url, "is not a public name");
+    if (isInternalName(host)) throw hostError(url, "is not a public name");
     if (!isPublicAddress(address))
-      throw refuseHost(url, host === address ? "is not a public address" : `resolves to ${address}, which is not public`);
+      throw hostError(url, host === address ? "is not a public address" : `resolves to ${address}, which is not public`);
   }
 
   #isListed(url: URL): boolean {
@@ -88,25 +88,25 @@ export class AddressGuard {
   #allow(entry: string): void {
     const text = entry.trim();
     if (text.includes("/")) this.#allowNetwork(text);
-    else this.#hosts.add(readHost(text));
+    else this.#hosts.add(parseHost(text));
   }
 
   #allowNetwork(text: string): void {
     const [address = "", prefix = "", ...rest] = text.split("/");
     const bits = isIPv4(address) ? 32 : 128;
-    if (isIP(address) === 0 || !/^\d{1,3}$/u.test(prefix) || Number(prefix) > bits || rest.length > 0) throw badEntry(text);
+    if (isIP(address) === 0 || !/^\d{1,3}$/u.test(prefix) || Number(prefix) > bits || rest.length > 0) throw invalidEntryError(text);
     this.#networks.addSubnet(address, Number(prefix), bits === 32 ? "ipv4" : "ipv6");
   }
 }
 
-function readHost(text: string): string {
+function parseHost(text: string): string {
   if (isIP(text) !== 0) return canonicalAddress(text) ?? text;
   const [, host = "", port] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/u.exec(text) ?? [];
   const url = URL.canParse(`http://${host}/`) ? new URL(`http://${host}/`) : undefined;
   const name = url === undefined ? "" : hostOf(url);
   // URL accepts characters that no host name has, such as a wildcard, which would never match
   const isHost = isIP(name) !== 0 || /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/u.test(name);
-  if (!isHost || (port !== undefined && (Number(port) < 1 || Number(port) > 65_535))) throw badEntry(text);
+  if (!isHost || (port !== undefined && (Number(port) < 1 || Number(port) > 65_535))) throw invalidEntryError(text);
   return port === undefined ? name : withPort(name, Number(port));
 }
 
@@ -134,20 +134,20 @@ function isInternalName(host: string): boolean {
 }
 
 /** Returns `host:port`, as messages name a server. */
-export function serverName(url: URL): string {
+export function formatServerName(url: URL): string {
   return withPort(hostOf(url), portOf(url));
 }
 
-function refuseHost(url: URL, why: string): ToolError {
-  const server = serverName(url);
-  return refused(`Calls to ${server} are not allowed: ${hostOf(url)} ${why}.`, `To allow this server, list "${server}" in allowPrivate.`);
+function hostError(url: URL, why: string): ToolError {
+  const server = formatServerName(url);
+  return addressError(`Calls to ${server} are not allowed: ${hostOf(url)} ${why}.`, `To allow this server, list "${server}" in allowPrivate.`);
 }
 
-function refused(message: string, hint?: string): ToolError {
+function addressError(message: string, hint?: string): ToolError {
   return new ToolError("permission_denied", message, hint === undefined ? {} : { operatorHint: hint });
 }
 
-function badEntry(entry: string): ToolError {
+function invalidEntryError(entry: string): ToolError {
   return new ToolError(
     "invalid_argument",
     `allowPrivate has ${JSON.stringify(entry)}, which is neither a host ("billing.corp.example"), a host with its port ("localhost:8080", "[::1]:8080") nor a network ("10.0.0.0/8").`,

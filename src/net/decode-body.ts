@@ -45,10 +45,10 @@ export function decodeBody(source: AsyncIterable<Uint8Array>, encodings: readonl
   const names = encodings.flatMap((value) => value.toLowerCase().split(",", MAX_ENCODINGS + 2)).map((name) => name.trim());
   const used = names.filter((name) => name !== "" && name !== "identity");
   let body = source;
-  if (used.length > MAX_ENCODINGS) throw refuse(`encoded more than ${MAX_ENCODINGS} times`);
+  if (used.length > MAX_ENCODINGS) throw decodeError(`encoded more than ${MAX_ENCODINGS} times`);
   for (const name of used.reverse()) {
     const decoder = DECODERS.get(name);
-    if (decoder === undefined) throw refuse(`encoded as ${JSON.stringify(name.slice(0, 40))}, which cannot be decoded`);
+    if (decoder === undefined) throw decodeError(`encoded as ${JSON.stringify(name.slice(0, 40))}, which cannot be decoded`);
     body = decode(body, decoder);
   }
   return body;
@@ -62,22 +62,22 @@ async function* decode(source: AsyncIterable<Uint8Array>, decoder: Decoder): Asy
     if (first.done === true) return;
     const decoded = decoder(first.value);
     const input = Readable.from(prepend(first.value, chunks), { objectMode: false });
-    pipeline(input, decoded, noteNothing);
+    pipeline(input, decoded, ignoreError);
     yield* decoded;
   } finally {
     // not awaited: a stalled source ends only when its owner destroys it, which happens after this
-    chunks.return?.().catch(noteNothing);
+    chunks.return?.().catch(ignoreError);
   }
 }
 
 /** Ignores an error: it is thrown where the decoded bytes are read. */
-function noteNothing(): void {}
+function ignoreError(): void {}
 
 async function* prepend(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield first;
   for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
 }
 
-function refuse(problem: string): ToolError {
+function decodeError(problem: string): ToolError {
   return new ToolError("network_error", `The answer is ${problem}.`, { retryable: false });
 }

@@ -3,11 +3,11 @@ import type * as Http from "node:http";
 import type { Socket } from "node:net";
 import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
-import { serverName, type AddressGuard } from "./address-guard.ts";
+import { formatServerName, type AddressGuard } from "./address-guard.ts";
 import { http, https } from "./node-http.ts";
 import { networkFailure } from "./network-failure.ts";
 import type { Hop } from "./redirect.ts";
-import { headersByName, writeHeaders } from "./request-head.ts";
+import { groupHeaders, buildHeaders } from "./request-head.ts";
 
 export interface ExchangePorts {
   readonly agents: { readonly http: Http.Agent; readonly https: Http.Agent };
@@ -19,9 +19,9 @@ export interface ExchangePorts {
 }
 
 const MAX_HEADER_BYTES = 64 * 1024;
-const ONE_PIECE_BYTES = 16 * 1024;
+const MAX_SINGLE_WRITE_BYTES = 16 * 1024;
 /** Safe methods (RFC 9110 §9.2.1), which may be sent again. */
-export const REPEATABLE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+export const REPEATABLE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 /**
  * Sends `hop` and resolves to the response once its head has arrived. The caller then owns its body, which ends with an error if the
@@ -31,14 +31,14 @@ export const REPEATABLE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
  *
  * @throws ToolError, as a rejection: `not_started` until the connection is open, `unknown` from then on
  */
-export async function exchange(hop: Hop, ports: ExchangePorts, signal: AbortSignal): Promise<Http.IncomingMessage> {
+export async function sendHop(hop: Hop, ports: ExchangePorts, signal: AbortSignal): Promise<Http.IncomingMessage> {
   ports.guard.checkUrl(hop.url);
-  return (await new Exchange(hop, ports, signal).run(true)) ?? (await sendAgain(hop, ports, signal));
+  return (await new Exchange(hop, ports, signal).run(true)) ?? (await resend(hop, ports, signal));
 }
 
-async function sendAgain(hop: Hop, ports: ExchangePorts, signal: AbortSignal): Promise<Http.IncomingMessage> {
+async function resend(hop: Hop, ports: ExchangePorts, signal: AbortSignal): Promise<Http.IncomingMessage> {
   const message = await new Exchange(hop, ports, signal).run(false);
-  if (message === undefined) throw networkFailure(serverName(hop.url), closedByServer(), "unknown");
+  if (message === undefined) throw networkFailure(formatServerName(hop.url), closedByServerError(), "unknown");
   return message;
 }
 
@@ -46,7 +46,7 @@ class Exchange {
   readonly #hop: Hop;
   readonly #ports: ExchangePorts;
   readonly #signal: AbortSignal;
-  readonly #abort = (): void => this.#fail(this.#cancelled());
+  readonly #abort = (): void => this.#fail(this.#cancelledError());
   #message: Http.IncomingMessage | undefined;
   #isConnected = false;
   #bytesReadBefore = 0;
@@ -61,7 +61,7 @@ class Exchange {
 
   /** Sends the request. Resolves to undefined if the connection was stale: nothing was received, and the request may be sent again. */
   run(mayRepeat: boolean): Promise<Http.IncomingMessage | undefined> {
-    if (this.#signal.aborted) return Promise.reject(this.#cancelled());
+    if (this.#signal.aborted) return Promise.reject(this.#cancelledError());
     return new Promise((resolve, reject) => {
       const request = this.#open();
       this.#fail = (error) => {
@@ -75,18 +75,18 @@ class Exchange {
         else reject(this.#describe(error));
       };
       request.once("response", (message) => {
-        this.#take(request, message);
+        this.#acceptResponse(request, message);
         resolve(message);
       });
       request.on("error", (error) => this.#fail(error));
       request.once("close", () => {
-        if (this.#message === undefined) this.#fail(closedByServer());
+        if (this.#message === undefined) this.#fail(closedByServerError());
       });
-      request.once("socket", (socket) => this.#watch(request, socket));
+      request.once("socket", (socket) => this.#watchSocket(request, socket));
       this.#signal.addEventListener("abort", this.#abort, { once: true });
       const { body } = this.#hop;
       // as a string, a small body goes out in one piece with the head
-      if (body === undefined || body.byteLength > ONE_PIECE_BYTES) request.end(body);
+      if (body === undefined || body.byteLength > MAX_SINGLE_WRITE_BYTES) request.end(body);
       else request.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"), "latin1");
     });
   }
@@ -102,7 +102,7 @@ class Exchange {
       port: url.port === "" ? (isTls ? 443 : 80) : Number(url.port),
       path: `${url.pathname}${url.search}`,
       method,
-      headers: headersByName(writeHeaders(url, method, { headers: this.#hop.headers, body })),
+      headers: groupHeaders(buildHeaders(url, method, { headers: this.#hop.headers, body })),
       lookup: guard.lookup(url),
       maxHeaderSize: MAX_HEADER_BYTES,
       insecureHTTPParser: false,
@@ -112,21 +112,21 @@ class Exchange {
   }
 
   /** Waits until a new socket is connected; a reused one already is. */
-  #watch(request: Http.ClientRequest, socket: Socket): void {
+  #watchSocket(request: Http.ClientRequest, socket: Socket): void {
     if (request.reusedSocket) {
       this.#isConnected = true;
       this.#bytesReadBefore = socket.bytesRead;
       return;
     }
     const { clock, connectTimeoutMs } = this.#ports;
-    this.#stopConnectTimer = clock.timer(() => this.#fail(this.#connectTimeout()), connectTimeoutMs);
+    this.#stopConnectTimer = clock.timer(() => this.#fail(this.#connectTimeoutError()), connectTimeoutMs);
     socket.once(this.#hop.url.protocol === "https:" ? "secureConnect" : "connect", () => {
       this.#isConnected = true;
       this.#stopConnectTimer?.();
     });
   }
 
-  #take(request: Http.ClientRequest, message: Http.IncomingMessage): void {
+  #acceptResponse(request: Http.ClientRequest, message: Http.IncomingMessage): void {
     this.#message = message;
     message.on("error", () => {}); // the reader of the body gets the error, if there is a reader
     message.once("close", () => {
@@ -144,21 +144,21 @@ class Exchange {
   #isStale(request: Http.ClientRequest, error: Error): boolean {
     const isClosed = "code" in error && (error.code === "ECONNRESET" || error.code === "EPIPE");
     const isSilent = request.socket?.bytesRead === this.#bytesReadBefore;
-    return isClosed && isSilent && request.reusedSocket && REPEATABLE.has(this.#hop.method) && !this.#ports.isClosed();
+    return isClosed && isSilent && request.reusedSocket && REPEATABLE_METHODS.has(this.#hop.method) && !this.#ports.isClosed();
   }
 
   #describe(error: Error): ToolError {
-    return networkFailure(serverName(this.#hop.url), error, this.#isConnected ? "unknown" : "not_started");
+    return networkFailure(formatServerName(this.#hop.url), error, this.#isConnected ? "unknown" : "not_started");
   }
 
-  #cancelled(): ToolError {
+  #cancelledError(): ToolError {
     const cause: unknown = this.#signal.reason;
     const outcome = this.#isConnected ? "unknown" : "not_started";
-    return new ToolError("cancelled", `The request to ${serverName(this.#hop.url)} was cancelled.`, { outcome, cause });
+    return new ToolError("cancelled", `The request to ${formatServerName(this.#hop.url)} was cancelled.`, { outcome, cause });
   }
 
-  #connectTimeout(): ToolError {
-    const message = `No connection to ${serverName(this.#hop.url)} within ${this.#ports.connectTimeoutMs} ms.`;
+  #connectTimeoutError(): ToolError {
+    const message = `No connection to ${formatServerName(this.#hop.url)} within ${this.#ports.connectTimeoutMs} ms.`;
     return new ToolError("network_error", message, {
       outcome: "not_started",
       operatorHint: "Check that the server runs and can be reached from here.",
@@ -166,6 +166,6 @@ class Exchange {
   }
 }
 
-function closedByServer(): Error {
+function closedByServerError(): Error {
   return Object.assign(new Error("The connection was closed."), { code: "ECONNRESET" });
 }

@@ -3,24 +3,24 @@ import { X509Certificate } from "node:crypto";
 import * as dns from "node:dns/promises";
 import type * as Http from "node:http";
 import { createSecureContext, type SecureContext } from "node:tls";
-import { ToolError, hintsOf } from "../core/error.ts";
+import { ToolError, pickHints } from "../core/error.ts";
 import type { Outcome } from "../core/error-codes.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import { plural } from "../core/base/wording.ts";
-import { AddressGuard, serverName, type ResolveName } from "./address-guard.ts";
-import { REPEATABLE, exchange, type ExchangePorts } from "./exchange.ts";
+import { AddressGuard, formatServerName, type ResolveName } from "./address-guard.ts";
+import { REPEATABLE_METHODS, sendHop, type ExchangePorts } from "./exchange.ts";
 import type { HttpClient, HttpClientOptions, HttpRequest, HttpResponse } from "./http-request.ts";
 import { http, https } from "./node-http.ts";
-import { nextHop, type Hop, type HopSecrets } from "./redirect.ts";
-import { checkHead } from "./request-head.ts";
-import { CappedResponse, discardMessage } from "./response.ts";
+import { resolveRedirect, type Hop, type HopSecrets } from "./redirect.ts";
+import { checkRequestHead } from "./request-head.ts";
+import { LimitedResponse, discardMessage } from "./response.ts";
 
 const DEFAULT_MAX_BYTES = 10 * 1024 * 1024;
 const DEFAULT_MAX_REDIRECTS = 5;
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 /** Idle connections are kept for a minute, and all addresses of a name are tried. */
 const CONNECTIONS: Http.AgentOptions = { keepAlive: true, timeout: 60_000, autoSelectFamily: true };
-const ALWAYS_SECRET: readonly string[] = ["authorization", "cookie", "proxy-authorization"];
+const SECRET_HEADERS: readonly string[] = ["authorization", "cookie", "proxy-authorization"];
 
 export interface HttpClientPorts {
   readonly clock: Clock;
@@ -68,9 +68,9 @@ class Client implements HttpClient {
   }
 
   async request(request: HttpRequest): Promise<HttpResponse> {
-    checkHead(request);
+    checkRequestHead(request);
     const secrets: HopSecrets = {
-      headers: new Set([...ALWAYS_SECRET, ...(request.secretHeaders ?? []).map((name) => name.toLowerCase())]),
+      headers: new Set([...SECRET_HEADERS, ...(request.secretHeaders ?? []).map((name) => name.toLowerCase())]),
       query: request.secretQuery ?? [],
     };
     let hop: Hop = { method: request.method, url: new URL(request.url), headers: request.headers, body: request.body };
@@ -87,7 +87,7 @@ class Client implements HttpClient {
   /** Returns the next request of a redirect. On an error, frees the connection, since the response is not read. */
   #next(hop: Hop, message: Http.IncomingMessage, secrets: HopSecrets): Hop | undefined {
     try {
-      return nextHop(hop, { status: message.statusCode ?? 0, location: message.headers.location }, secrets);
+      return resolveRedirect(hop, { status: message.statusCode ?? 0, location: message.headers.location }, secrets);
     } catch (error: unknown) {
       discardMessage(message, this.#ports.clock);
       throw error;
@@ -102,13 +102,13 @@ class Client implements HttpClient {
 
   async #send(hop: Hop, signal: AbortSignal, isRedirected: boolean): Promise<Http.IncomingMessage> {
     // After the process was busy, closed connections may not have been processed yet, and the agent would reuse one of them.
-    if (!REPEATABLE.has(hop.method)) await new Promise((resolve) => setImmediate(resolve));
-    if (this.#isClosed) throw closed(hop.url, "not_started");
+    if (!REPEATABLE_METHODS.has(hop.method)) await new Promise((resolve) => setImmediate(resolve));
+    if (this.#isClosed) throw closedError(hop.url, "not_started");
     try {
-      return await exchange(hop, this.#ports, signal);
+      return await sendHop(hop, this.#ports, signal);
     } catch (error: unknown) {
       const failure = ToolError.fromUnknown(error);
-      if (this.#isClosed) throw closed(hop.url, isRedirected ? "unknown" : failure.outcome);
+      if (this.#isClosed) throw closedError(hop.url, isRedirected ? "unknown" : failure.outcome);
       throw isRedirected ? afterRedirect(failure) : failure;
     }
   }
@@ -117,13 +117,13 @@ class Client implements HttpClient {
     const { maxBytes } = this.#limits;
     const capEachEvent = request.capEachEvent === true;
     const { clock, isClosed } = this.#ports;
-    const endedBy = (): ToolError | undefined => (isClosed() ? closed(url, "unknown") : undefined);
-    return new CappedResponse(message, { method, url, server: serverName(url), maxBytes, capEachEvent, clock, endedBy });
+    const getEndError = (): ToolError | undefined => (isClosed() ? closedError(url, "unknown") : undefined);
+    return new LimitedResponse(message, { method, url, server: formatServerName(url), maxBytes, capEachEvent, clock, getEndError });
   }
 }
 
-function closed(url: URL, outcome: Outcome): ToolError {
-  const server = serverName(url);
+function closedError(url: URL, outcome: Outcome): ToolError {
+  const server = formatServerName(url);
   const what = outcome === "not_started" ? `${server} was not called` : `The request to ${server} was aborted`;
   return new ToolError("unavailable", `${what}: the client was closed.`, { outcome });
 }
@@ -135,12 +135,12 @@ function afterRedirect(error: ToolError): ToolError {
     retryable,
     outcome: "unknown",
     cause,
-    ...hintsOf(error),
+    ...pickHints(error),
   });
 }
 
 function tooManyRedirects(url: URL, maxRedirects: number): ToolError {
-  return new ToolError("network_error", `${serverName(url)} redirects more than ${plural(maxRedirects, "time")}.`, { retryable: false });
+  return new ToolError("network_error", `${formatServerName(url)} redirects more than ${plural(maxRedirects, "time")}.`, { retryable: false });
 }
 
 async function resolveBySystem(name: string): Promise<readonly string[]> {

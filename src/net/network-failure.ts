@@ -1,7 +1,7 @@
 /** Describes failures of requests and responses; never includes an address's query or a header. */
 import { ToolError } from "../core/error.ts";
 import type { Outcome } from "../core/error-codes.ts";
-import { BLOCKED_PORT, NOT_ALLOWED, codeOf } from "./never-connected.ts";
+import { BLOCKED_PORT, ACCESS_DENIED, errorCodeOf } from "./never-connected.ts";
 
 interface Reason {
   readonly text: string;
@@ -22,7 +22,7 @@ const REASONS: ReadonlyMap<string, Reason> = new Map<string, Reason>([
   ["ENETUNREACH", { text: "the network cannot be reached" }],
   ["ETIMEDOUT", { text: "the connection timed out" }],
   [
-    NOT_ALLOWED,
+    ACCESS_DENIED,
     { text: "this process may not use the network", operatorHint: "Start it with --allow-net too (node --permission).", retryable: false },
   ],
   ["ECONNRESET", { text: "the server closed the connection" }],
@@ -78,7 +78,7 @@ function untrusted(text: string): Reason {
 /** Makes a ToolError of the error of a socket, the HTTP parser or a decoder. A ToolError is returned unchanged. */
 export function networkFailure(server: string, thrown: unknown, outcome: Outcome): ToolError {
   if (thrown instanceof ToolError) return thrown;
-  const code = codeOf(thrown);
+  const code = errorCodeOf(thrown);
   const { text, operatorHint, retryable }: Reason = reasonOf(thrown, code);
   const start = outcome === "not_started" ? `No connection to ${server}` : `The request to ${server} failed`;
   return new ToolError("network_error", `${start}: ${text} (${code}).`, {

@@ -1,16 +1,16 @@
 /** Recognizes failures of a request of which nothing was sent. */
 
 /** True if no connection was made, so that nothing was sent. False for reads and writes, whose errors have the same codes. */
-export function neverConnected(thrown: unknown): boolean {
+export function failedToConnect(thrown: unknown): boolean {
   const call: unknown = thrown instanceof Error && "syscall" in thrown ? thrown.syscall : undefined;
-  return NOT_CONNECTED.has(codeOf(thrown)) && call !== "read" && call !== "write";
+  return CONNECT_ERROR_CODES.has(errorCodeOf(thrown)) && call !== "read" && call !== "write";
 }
 
 export const BLOCKED_PORT = "blocked port";
 /** Error code of `node --permission`. */
-export const NOT_ALLOWED = "ERR_ACCESS_DENIED";
+export const ACCESS_DENIED = "ERR_ACCESS_DENIED";
 
-const NOT_CONNECTED: ReadonlySet<string> = new Set([
+const CONNECT_ERROR_CODES: ReadonlySet<string> = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
   "EAI_AGAIN",
@@ -18,11 +18,11 @@ const NOT_CONNECTED: ReadonlySet<string> = new Set([
   "ENETUNREACH",
   "UND_ERR_CONNECT_TIMEOUT",
   BLOCKED_PORT,
-  NOT_ALLOWED,
+  ACCESS_DENIED,
 ]);
 
 /** Returns Node's error code, a single word; "unknown" for anything else, which could contain text from a server. */
-export function codeOf(thrown: unknown): string {
+export function errorCodeOf(thrown: unknown): string {
   if (thrown instanceof Error && thrown.message === "bad port") return BLOCKED_PORT; // as `fetch` says it, without a code
   const code: unknown = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
   return typeof code === "string" && /^\w{1,64}$/u.test(code) ? code : "unknown";

@@ -27,7 +27,7 @@ const BODY_HEADERS: ReadonlySet<string> = new Set(["content-encoding", "content-
  * @see https://fetch.spec.whatwg.org/#http-redirect-fetch
  * @throws ToolError `network_error` for a location that is not an address
  */
-export function nextHop(
+export function resolveRedirect(
   hop: Hop,
   answer: { readonly status: number; readonly location: string | undefined },
   secrets: HopSecrets,
@@ -36,14 +36,14 @@ export function nextHop(
   if (location === undefined || !REDIRECTS.has(status)) return undefined;
   const url = readLocation(location, hop.url);
   const becomesGet = status === 303 ? hop.method !== "GET" && hop.method !== "HEAD" : status < 303 && hop.method === "POST";
-  const moved = becomesGet ? withoutBody(hop) : hop;
+  const moved = becomesGet ? removeBody(hop) : hop;
   if (url.origin === hop.url.origin) return { ...moved, url };
   // `delete()` rewrites the whole query, even if there is nothing to delete
   for (const name of secrets.query) if (url.searchParams.has(name)) url.searchParams.delete(name);
   return { ...moved, url, headers: moved.headers.filter(([name]) => !secrets.headers.has(name.toLowerCase())) };
 }
 
-function withoutBody(hop: Hop): Hop {
+function removeBody(hop: Hop): Hop {
   const headers = hop.headers.filter(([name]) => !BODY_HEADERS.has(name.toLowerCase()));
   return { method: "GET", url: hop.url, headers, body: undefined };
 }

@@ -1,6 +1,6 @@
 /** Makes the head of a request: refuses headers that a caller may not set, and adds those that every request has. */
 import { ToolError } from "../core/error.ts";
-import { beginning } from "../core/base/short-text.ts";
+import { firstChars } from "../core/base/short-text.ts";
 import { ACCEPTED_ENCODINGS } from "./decode-body.ts";
 import type { HttpHeader, HttpRequest } from "./http-request.ts";
 
@@ -10,7 +10,7 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/u;
 /** A field value (RFC 9110 §5.5): no control character except tab. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/u;
 /** Methods whose requests always have a content-length, even without a body (RFC 9110 §8.6). */
-const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
+const METHODS_WITH_LENGTH: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
 /** Headers that frame the message or control the connection: only the client may set them. */
 export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
@@ -27,7 +27,7 @@ export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /** @throws ToolError `invalid_argument` for a method or header that cannot be sent; the message never contains a header value */
-export function checkHead({ method, headers }: HttpRequest): void {
+export function checkRequestHead({ method, headers }: HttpRequest): void {
   if (!TOKEN.test(method) || method.toUpperCase() === "CONNECT") {
     throw new ToolError("invalid_argument", `${quote(method)} is not a method that can be sent.`, {
       hint: "Use a method such as GET, POST, PUT, PATCH or DELETE.",
@@ -37,7 +37,7 @@ export function checkHead({ method, headers }: HttpRequest): void {
 }
 
 /** Whether a caller may set this header. */
-export function isSendable(name: string, value: string): boolean {
+export function isSendableHeader(name: string, value: string): boolean {
   try {
     checkHeader(name, value);
     return true;
@@ -47,20 +47,20 @@ export function isSendable(name: string, value: string): boolean {
 }
 
 function checkHeader(name: string, value: string): void {
-  if (!TOKEN.test(name)) throw illegal(`The header name ${quote(name)} has characters that a header name cannot have.`);
-  if (CONNECTION_HEADERS.has(name.toLowerCase())) throw illegal(`The header ${name} is set by the client itself and cannot be overridden.`);
+  if (!TOKEN.test(name)) throw invalidHeaderError(`The header name ${quote(name)} has characters that a header name cannot have.`);
+  if (CONNECTION_HEADERS.has(name.toLowerCase())) throw invalidHeaderError(`The header ${name} is set by the client itself and cannot be overridden.`);
   if (value.length > MAX_VALUE_BYTES)
-    throw illegal(`The value of the header ${name} has ${value.length} characters; ${MAX_VALUE_BYTES} is the limit.`);
+    throw invalidHeaderError(`The value of the header ${name} has ${value.length} characters; ${MAX_VALUE_BYTES} is the limit.`);
   if (VALUE.test(value)) return;
   const isControl = /[\x00-\x08\x0a-\x1f\x7f]/u.test(value);
-  throw illegal(
+  throw invalidHeaderError(
     `The value of the header ${name} has ${isControl ? "a line break or another control character" : "characters outside of Latin-1"}, which a header cannot carry.`,
     isControl ? undefined : "Encode it, for example with percent-encoding, as the server expects it.",
   );
 }
 
 /** Returns all headers, in the order in which they are sent. */
-export function writeHeaders(
+export function buildHeaders(
   url: URL,
   method: string,
   options: { readonly headers: readonly HttpHeader[]; readonly body: Uint8Array | undefined },
@@ -68,14 +68,14 @@ export function writeHeaders(
   const { headers, body } = options;
   const given = new Set(headers.map(([name]) => name.toLowerCase()));
   const written: HttpHeader[] = [["host", url.host]];
-  for (const [name, value] of DEFAULTS) if (!given.has(name)) written.push([name, value]);
+  for (const [name, value] of DEFAULT_HEADERS) if (!given.has(name)) written.push([name, value]);
   written.push(...headers);
-  if (body !== undefined || WITH_BODY.has(method)) written.push(["content-length", String(body?.byteLength ?? 0)]);
+  if (body !== undefined || METHODS_WITH_LENGTH.has(method)) written.push(["content-length", String(body?.byteLength ?? 0)]);
   return written;
 }
 
 /** Groups headers by name. An object, since instrumentations of `node:http` add headers to a copy of it, and would lose those of an array. */
-export function headersByName(headers: readonly HttpHeader[]): Record<string, string | string[]> {
+export function groupHeaders(headers: readonly HttpHeader[]): Record<string, string | string[]> {
   const values = new Map<string, { readonly name: string; readonly values: string[] }>();
   for (const [name, value] of headers) {
     const known = values.get(name.toLowerCase());
@@ -87,16 +87,16 @@ export function headersByName(headers: readonly HttpHeader[]): Record<string, st
   );
 }
 
-const DEFAULTS: readonly HttpHeader[] = [
+const DEFAULT_HEADERS: readonly HttpHeader[] = [
   ["accept", "*/*"],
   ["accept-encoding", ACCEPTED_ENCODINGS],
   ["user-agent", "haft"],
 ];
 
 function quote(text: string): string {
-  return JSON.stringify(beginning(text, 80));
+  return JSON.stringify(firstChars(text, 80));
 }
 
-function illegal(message: string, hint?: string): ToolError {
+function invalidHeaderError(message: string, hint?: string): ToolError {
   return new ToolError("invalid_argument", message, hint === undefined ? {} : { hint });
 }

@@ -9,7 +9,7 @@ import { networkFailure } from "./network-failure.ts";
 import { Pieces } from "../core/pieces.ts";
 import { addTo } from "../core/base/add-to.ts";
 
-export interface CappedResponseOptions {
+export interface LimitedResponseOptions {
   readonly method: string;
   readonly url: URL;
   /** `host:port`, for messages. */
@@ -18,7 +18,7 @@ export interface CappedResponseOptions {
   readonly capEachEvent: boolean;
   readonly clock: Clock;
   /** Returns why the body ended early if the client itself ended it. */
-  readonly endedBy: () => ToolError | undefined;
+  readonly getEndError: () => ToolError | undefined;
 }
 
 /** A discarded body that is known to be no longer than this is read to its end, so that its connection can be reused. */
@@ -27,16 +27,16 @@ const DRAIN_MS = 1_000;
 /** Maximum number of bytes that an encoding may add to data that cannot be compressed. */
 const ENCODING_BYTES = 64 * 1024;
 
-export class CappedResponse implements HttpResponse {
+export class LimitedResponse implements HttpResponse {
   readonly status: number;
   readonly url: URL;
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly body: AsyncIterable<Uint8Array>;
   readonly #message: IncomingMessage;
-  readonly #options: CappedResponseOptions;
+  readonly #options: LimitedResponseOptions;
   #isTaken = false;
 
-  constructor(message: IncomingMessage, options: CappedResponseOptions) {
+  constructor(message: IncomingMessage, options: LimitedResponseOptions) {
     this.#message = message;
     this.#options = options;
     this.status = message.statusCode ?? 0;
@@ -60,14 +60,14 @@ export class CappedResponse implements HttpResponse {
   }
 
   async *#read(): AsyncGenerator<Uint8Array> {
-    this.#take();
+    this.#markTaken();
     const message = this.#message;
     const { maxBytes, server } = this.#options;
     const meter = this.#meter();
     try {
-      if (this.#saysTooMuch()) throw tooLarge(server, maxBytes);
+      if (this.#announcesTooMuch()) throw tooLargeError(server, maxBytes);
       for await (const chunk of this.#decoded()) {
-        if (meter(chunk) > maxBytes) throw tooLarge(server, maxBytes);
+        if (meter(chunk) > maxBytes) throw tooLargeError(server, maxBytes);
         yield chunk;
       }
       if (message.errored !== null) throw message.errored;
@@ -80,23 +80,23 @@ export class CappedResponse implements HttpResponse {
 
   /** Like `#read`, for a body that is not decoded: an iterator costs more than reading a small body. */
   async #collect(joined: Pieces): Promise<void> {
-    this.#take();
+    this.#markTaken();
     const message = this.#message;
     const { maxBytes, server } = this.#options;
     try {
-      if (this.#saysTooMuch()) throw tooLarge(server, maxBytes);
+      if (this.#announcesTooMuch()) throw tooLargeError(server, maxBytes);
       if (message.readableEnded) return;
-      if (message.destroyed) throw brokenOff();
+      if (message.destroyed) throw bodyEndedEarlyError();
       await new Promise<void>((resolve, reject) => {
         let bytes = 0;
         message.on("data", (chunk: Uint8Array) => {
-          if ((bytes += chunk.byteLength) > maxBytes) reject(tooLarge(server, maxBytes));
+          if ((bytes += chunk.byteLength) > maxBytes) reject(tooLargeError(server, maxBytes));
           else joined.add(chunk);
         });
         message.once("end", resolve);
         message.once("error", reject);
         message.once("close", () => {
-          if (!message.readableEnded) reject(brokenOff());
+          if (!message.readableEnded) reject(bodyEndedEarlyError());
         });
       });
     } catch (error: unknown) {
@@ -105,15 +105,15 @@ export class CappedResponse implements HttpResponse {
     }
   }
 
-  #take(): void {
+  #markTaken(): void {
     if (this.#isTaken) throw new ToolError("invalid_argument", "The body of an answer can be read once; it was already read or discarded.");
     this.#isTaken = true;
   }
 
   #failure(error: unknown): ToolError {
-    const { server, endedBy } = this.#options;
+    const { server, getEndError } = this.#options;
     const failure = networkFailure(server, this.#message.errored ?? error, "unknown");
-    return failure.code === "network_error" ? (endedBy() ?? failure) : failure;
+    return failure.code === "network_error" ? (getEndError() ?? failure) : failure;
   }
 
   /** Returns a function that takes each chunk and returns how many bytes count so far. */
@@ -137,7 +137,7 @@ export class CappedResponse implements HttpResponse {
     const most = this.#isCappedByEvent() ? Infinity : maxBytes + ENCODING_BYTES;
     let bytes = 0;
     for await (const chunk of this.#message) {
-      if ((bytes += chunk.byteLength) > most) throw tooLarge(server, maxBytes);
+      if ((bytes += chunk.byteLength) > most) throw tooLargeError(server, maxBytes);
       yield chunk;
     }
   }
@@ -151,7 +151,7 @@ export class CappedResponse implements HttpResponse {
   }
 
   /** Whether the announced length is too large. It is trusted only in this case, in which nothing needs to be read. */
-  #saysTooMuch(): boolean {
+  #announcesTooMuch(): boolean {
     const isPlain = !this.#isCappedByEvent() && !this.headers.has("content-encoding") && this.#hasBody();
     return isPlain && Number(this.headers.get("content-length")?.[0] ?? 0) > this.#options.maxBytes;
   }
@@ -161,7 +161,7 @@ export class CappedResponse implements HttpResponse {
   }
 }
 
-function brokenOff(): Error {
+function bodyEndedEarlyError(): Error {
   return Object.assign(new Error("The body ended early."), { code: "ERR_STREAM_PREMATURE_CLOSE" });
 }
 
@@ -190,7 +190,7 @@ function readHeaders(raw: readonly string[]): ReadonlyMap<string, readonly strin
   return headers;
 }
 
-function tooLarge(server: string, maxBytes: number): ToolError {
+function tooLargeError(server: string, maxBytes: number): ToolError {
   return new ToolError("too_large", `The answer of ${server} is larger than ${maxBytes} bytes.`, {
     outcome: "unknown",
     hint: "Ask for less, with a filter or page by page.",

@@ -5,7 +5,7 @@ import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 const BYTES = 32;
 
 /** Returns a new secret of letters, digits, `-` and `_`. */
-export function newSecret(): string {
+export function createSecret(): string {
   return randomBytes(BYTES).toString("base64url");
 }
 
@@ -15,17 +15,17 @@ export function isSameSecret(one: string, other: string): boolean {
 }
 
 /** Like `isSameSecret`, for one secret that is compared with many texts: it is hashed only once. */
-export function secretCheck(secret: string): (given: string) => boolean {
+export function createSecretCheck(secret: string): (given: string) => boolean {
   const digest = digestOf(secret);
   return (given) => timingSafeEqual(digestOf(given), digest);
 }
 
 /** Returns the SHA-256 of a text, in hex. */
-export function hashOf(text: string): string {
+export function hashText(text: string): string {
   return hash("sha256", text);
 }
 
 /** Returns the digest as the bytes of its hex text, which `hash` makes four times as fast as the plain bytes. */
 function digestOf(text: string): Buffer {
-  return Buffer.from(hashOf(text), "latin1");
+  return Buffer.from(hashText(text), "latin1");
 }

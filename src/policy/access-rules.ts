@@ -1,10 +1,10 @@
 /** Decides which tools each principal may see and call, by rules over ids, names and claims. */
-import { unescapeStep } from "../core/base/json-pointer.ts";
+import { unescapePointerStep } from "../core/base/json-pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
-import { typeInWords } from "../core/base/wording.ts";
-import { fitsPieces, type PermissionRules } from "./permission.ts";
+import { describeValueType } from "../core/base/wording.ts";
+import { matchesPieces, type PermissionRules } from "./permission.ts";
 import { visibilityOf, type Visibility } from "./visibility.ts";
 
 /** The sender of a request: the fields that rules use. */
@@ -37,12 +37,12 @@ export interface AccessRule {
 }
 
 const RULE: OptionNames<AccessRule> = { principals: true, claims: true, allow: true, deny: true };
-const NOTHING: PermissionRules = Object.freeze({ allow: Object.freeze([]) });
+const ALLOW_NOTHING: PermissionRules = Object.freeze({ allow: Object.freeze([]) });
 /** Maximum number of cached verdicts; each is for one set of rules and one key's patterns. */
-const MAX_REMEMBERED = 1_000;
+const MAX_CACHED = 1_000;
 
-interface CheckedRule extends AccessRule {
-  readonly fits: (principal: RuleSubject) => boolean;
+interface CompiledRule extends AccessRule {
+  readonly matches: (principal: RuleSubject) => boolean;
 }
 
 /**
@@ -53,84 +53,84 @@ interface CheckedRule extends AccessRule {
  * offers, and the patterns of a key only narrow what the rules allow.
  */
 export class AccessRules {
-  readonly #rules: readonly CheckedRule[];
-  readonly #remembered = new Map<string, Visibility>();
+  readonly #rules: readonly CompiledRule[];
+  readonly #cached = new Map<string, Visibility>();
 
   /** @throws ToolError `invalid_argument` */
   constructor(rules: readonly AccessRule[]) {
-    this.#rules = rules.map((rule, index) => checkedRule(rule, `rule ${index + 1}`));
+    this.#rules = rules.map((rule, index) => compileAccessRule(rule, `rule ${index + 1}`));
   }
 
   /** Returns the tools that a principal sees in lists and may call; undefined = all that the runtime offers. */
   visibilityOf(principal: RuleSubject): Visibility | undefined {
     const { tools, maker } = principal;
     if (maker !== undefined) return visibilityOf([this.visibilityOf(maker), this.#rulesFor(principal), tools]);
-    if (this.#rules.length === 0) return tools === undefined ? undefined : this.#remember(JSON.stringify(tools), [tools]);
-    const applying = this.#applying(principal);
+    if (this.#rules.length === 0) return tools === undefined ? undefined : this.#cacheVisibility(JSON.stringify(tools), [tools]);
+    const applying = this.#findApplicable(principal);
     const key = `${applying.join(",")} ${tools === undefined ? "" : JSON.stringify(tools)}`;
-    return this.#remembered.get(key) ?? this.#remember(key, [this.#together(applying), tools]);
+    return this.#cached.get(key) ?? this.#cacheVisibility(key, [this.#combine(applying), tools]);
   }
 
   /** Returns the rules that apply to the principal itself, not its maker; undefined if none does. */
   #rulesFor(principal: RuleSubject): PermissionRules | undefined {
-    const applying = this.#applying(principal);
-    return applying.length === 0 ? undefined : this.#together(applying);
+    const applying = this.#findApplicable(principal);
+    return applying.length === 0 ? undefined : this.#combine(applying);
   }
 
   /** Returns those claims of a token that some rule uses. */
-  usedClaims(claims: JsonObject): JsonObject {
-    const used = new Set(this.#rules.flatMap((rule) => Object.keys(rule.claims ?? {}).map((claim) => pathOf(claim)[0])));
+  pickUsedClaims(claims: JsonObject): JsonObject {
+    const used = new Set(this.#rules.flatMap((rule) => Object.keys(rule.claims ?? {}).map((claim) => parseClaimPath(claim)[0])));
     return Object.fromEntries(Object.entries(claims).filter(([name]) => used.has(name)));
   }
 
-  #applying(principal: RuleSubject): readonly number[] {
-    return this.#rules.flatMap(({ fits }, index) => (fits(principal) ? [index] : []));
+  #findApplicable(principal: RuleSubject): readonly number[] {
+    return this.#rules.flatMap(({ matches }, index) => (matches(principal) ? [index] : []));
   }
 
-  #together(applying: readonly number[]): PermissionRules {
-    if (applying.length === 0) return NOTHING;
+  #combine(applying: readonly number[]): PermissionRules {
+    if (applying.length === 0) return ALLOW_NOTHING;
     const rules = this.#rules.filter((_, index) => applying.includes(index));
     const deny = rules.flatMap((rule) => rule.deny ?? []);
     if (rules.every(({ allow }) => allow === undefined)) return { deny };
     return { allow: rules.flatMap(({ allow = [] }) => allow), deny };
   }
 
-  #remember(key: string, layers: readonly (PermissionRules | undefined)[]): Visibility {
-    const known = this.#remembered.get(key);
+  #cacheVisibility(key: string, layers: readonly (PermissionRules | undefined)[]): Visibility {
+    const known = this.#cached.get(key);
     if (known !== undefined) return known;
-    if (this.#remembered.size >= MAX_REMEMBERED) this.#remembered.clear();
+    if (this.#cached.size >= MAX_CACHED) this.#cached.clear();
     const visibility = visibilityOf(layers);
-    this.#remembered.set(key, visibility);
+    this.#cached.set(key, visibility);
     return visibility;
   }
 }
 
 /** @throws ToolError `invalid_argument` for a rule that would grant more than its author meant */
-export function checkedRule(rule: AccessRule, where: string): CheckedRule {
+export function compileAccessRule(rule: AccessRule, where: string): CompiledRule {
   checkKnownKeys(rule, RULE, where);
   const { principals, claims, allow, deny } = rule;
   if (allow === undefined && deny === undefined)
     throw new ToolError("invalid_argument", `The ${where} of the server has neither allow nor deny, and would grant everything.`);
   visibilityOf({ ...(allow === undefined ? {} : { allow }), ...(deny === undefined ? {} : { deny }) });
-  const isNamed = principals === undefined ? undefined : patterns(principals, where);
-  const wanted = claims === undefined ? undefined : checkedClaims(claims, where);
+  const isNamed = principals === undefined ? undefined : compilePatterns(principals, where);
+  const wanted = claims === undefined ? undefined : checkClaims(claims, where);
   return {
     ...rule,
-    fits: ({ id, name, claims: given }) =>
+    matches: ({ id, name, claims: given }) =>
       (isNamed === undefined || isNamed(id) || (given === undefined && isNamed(name))) &&
       (wanted === undefined || wanted.every(([claim, value]) => hasClaim(given, claim, value))),
   };
 }
 
-function patterns(texts: readonly string[], where: string): (text: string) => boolean {
+function compilePatterns(texts: readonly string[], where: string): (text: string) => boolean {
   const wrong: unknown = Array.isArray(texts) ? texts.find((text) => typeof text !== "string" || text === "") : texts;
   if (wrong !== undefined || texts.length === 0)
     throw new ToolError("invalid_argument", `principals of the ${where} of the server must be an array of patterns for ids and names.`);
   const all = texts.map((text) => text.split("*"));
-  return (text) => all.some((pieces) => fitsPieces(text, pieces));
+  return (text) => all.some((pieces) => matchesPieces(text, pieces));
 }
 
-function checkedClaims(
+function checkClaims(
   claims: NonNullable<AccessRule["claims"]>,
   where: string,
 ): readonly (readonly [string, string | number | boolean])[] {
@@ -139,7 +139,7 @@ function checkedClaims(
     if (!["string", "number", "boolean"].includes(typeof value))
       throw new ToolError(
         "invalid_argument",
-        `The claim ${JSON.stringify(claim)} of the ${where} must be a string, number or boolean, not ${typeInWords(value)}.`,
+        `The claim ${JSON.stringify(claim)} of the ${where} must be a string, number or boolean, not ${describeValueType(value)}.`,
       );
   if (entries.length === 0) throw new ToolError("invalid_argument", `claims of the ${where} of the server is empty.`);
   return entries;
@@ -147,12 +147,12 @@ function checkedClaims(
 
 function hasClaim(claims: JsonObject | undefined, claim: string, wanted: string | number | boolean): boolean {
   let value: JsonValue | undefined = claims;
-  for (const name of pathOf(claim)) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  for (const name of parseClaimPath(claim)) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return value === wanted || (Array.isArray(value) && value.includes(wanted));
 }
 
 /** Returns the property names that lead to a claim, outermost first. */
-function pathOf(claim: string): readonly string[] {
+function parseClaimPath(claim: string): readonly string[] {
   if (!claim.startsWith("/")) return [claim];
-  return claim.slice(1).split("/").map(unescapeStep);
+  return claim.slice(1).split("/").map(unescapePointerStep);
 }

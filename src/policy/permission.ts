@@ -2,7 +2,7 @@
 import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import { typeInWords } from "../core/base/wording.ts";
+import { describeValueType } from "../core/base/wording.ts";
 
 /** Patterns over qualified names; `*` matches any text: `files::*`, `*::delete`, `*`. A name without `::` is in toolset `default`. */
 export interface PermissionRules {
@@ -17,7 +17,7 @@ export type NameMatcher = (qualifiedName: string) => string | undefined;
 
 const MAX_PATTERN_LENGTH = 1024;
 /** Maximum number of cached verdicts, then the cache is cleared: some names come from other programs. */
-export const MAX_REMEMBERED_NAMES = 10_000;
+export const MAX_CACHED_NAMES = 10_000;
 
 export const RULE_NAMES: OptionNames<PermissionRules> = { allow: true, deny: true };
 
@@ -29,10 +29,10 @@ export type Permission = (qualifiedName: string) => string | undefined;
  *
  * @throws ToolError `invalid_argument` for a pattern that cannot be used
  */
-export function permissionOf(rules: PermissionRules): Permission {
+export function createPermission(rules: PermissionRules): Permission {
   checkKnownKeys(rules, RULE_NAMES, "permission");
-  const denied = rules.deny === undefined ? undefined : quickMatcher(rules.deny, "deny");
-  const allowed = rules.allow === undefined ? undefined : quickMatcher(rules.allow, "allow");
+  const denied = rules.deny === undefined ? undefined : createFastMatcher(rules.deny, "deny");
+  const allowed = rules.allow === undefined ? undefined : createFastMatcher(rules.allow, "allow");
   return (qualifiedName) => {
     const pattern = denied?.(qualifiedName);
     if (pattern !== undefined) return `The permission rules deny ${qualifiedName} by the pattern ${JSON.stringify(pattern)}.`;
@@ -48,25 +48,25 @@ export function permissionOf(rules: PermissionRules): Permission {
  *
  * @throws ToolError `invalid_argument`
  */
-export function nameMatcher(
+export function createNameMatcher(
   patterns: readonly string[],
   where: string,
   { bareNames = "refuse" }: { readonly bareNames?: "refuse" | "default" } = {},
 ): NameMatcher {
   if (!Array.isArray(patterns))
-    throw new ToolError("invalid_argument", `"${where}" must be an array of name patterns, not ${typeInWords(patterns)}.`);
-  const compiled = patterns.map((pattern: unknown) => compile(pattern, where, bareNames === "default"));
-  return (qualifiedName) => compiled.find((pattern) => fitsPieces(qualifiedName, pattern.pieces))?.text;
+    throw new ToolError("invalid_argument", `"${where}" must be an array of name patterns, not ${describeValueType(patterns)}.`);
+  const compiled = patterns.map((pattern: unknown) => compilePattern(pattern, where, bareNames === "default"));
+  return (qualifiedName) => compiled.find((pattern) => matchesPieces(qualifiedName, pattern.pieces))?.text;
 }
 
-/** Like `nameMatcher`, but looks up full names, of which there may be thousands, in a Map and tries only patterns one after the other. */
-export function quickMatcher(patterns: readonly string[], where: string): NameMatcher {
-  const matches = nameMatcher(patterns, where, { bareNames: "default" });
+/** Like `createNameMatcher`, but looks up full names, of which there may be thousands, in a Map and tries only patterns one after the other. */
+export function createFastMatcher(patterns: readonly string[], where: string): NameMatcher {
+  const matches = createNameMatcher(patterns, where, { bareNames: "default" });
   const names = new Map(
-    patterns.filter((pattern) => !pattern.includes("*")).map((name) => [isUnqualified(name) ? inDefault(name) : name, name]),
+    patterns.filter((pattern) => !pattern.includes("*")).map((name) => [isUnqualified(name) ? withDefaultNamespace(name) : name, name]),
   );
   if (names.size === 0) return matches;
-  const inPattern = nameMatcher(
+  const inPattern = createNameMatcher(
     patterns.filter((pattern) => pattern.includes("*")),
     where,
   );
@@ -78,7 +78,7 @@ export function isUnqualified(pattern: string): boolean {
   return !pattern.includes("::") && !pattern.includes("*");
 }
 
-function inDefault(name: string): string {
+function withDefaultNamespace(name: string): string {
   return qualifiedName(DEFAULT_NAMESPACE, name);
 }
 
@@ -88,7 +88,7 @@ interface NamePattern {
   readonly pieces: readonly string[];
 }
 
-function compile(pattern: unknown, where: string, takesBareNames: boolean): NamePattern {
+function compilePattern(pattern: unknown, where: string, takesBareNames: boolean): NamePattern {
   if (typeof pattern !== "string" || pattern === "")
     throw new ToolError("invalid_argument", `"${where}" has a pattern that is not a string: ${String(pattern)}.`);
   if (pattern.length > MAX_PATTERN_LENGTH) {
@@ -98,7 +98,7 @@ function compile(pattern: unknown, where: string, takesBareNames: boolean): Name
     );
   }
   if (isUnqualified(pattern)) {
-    if (takesBareNames) return { text: pattern, pieces: [inDefault(pattern)] };
+    if (takesBareNames) return { text: pattern, pieces: [withDefaultNamespace(pattern)] };
     throw new ToolError(
       "invalid_argument",
       `"${where}" has the pattern ${JSON.stringify(pattern)}, which matches no tool: names are toolset::tool.`,
@@ -111,7 +111,7 @@ function compile(pattern: unknown, where: string, takesBareNames: boolean): Name
 }
 
 /** True if the name consists of the pieces in order, with any text between them and nothing before or after. */
-export function fitsPieces(name: string, pieces: readonly string[]): boolean {
+export function matchesPieces(name: string, pieces: readonly string[]): boolean {
   const first = pieces[0] ?? "";
   if (pieces.length === 1) return name === first;
   const last = pieces[pieces.length - 1] ?? "";

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { ToolError } from "../core/error.ts";
 import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { MAX_REMEMBERED_NAMES, RULE_NAMES, quickMatcher, type PermissionRules } from "./permission.ts";
+import { MAX_CACHED_NAMES, RULE_NAMES, createFastMatcher, type PermissionRules } from "./permission.ts";
 
 /** One layer, or several from outermost to innermost: the runtime's, a mode's, a call's. */
 export type VisibilityRules = PermissionRules | Visibility | readonly (PermissionRules | Visibility | undefined)[];
@@ -33,14 +33,14 @@ export class Visibility {
 
   /** The rules as JSON text, equal exactly for equal rules; the digest of long rules, since every cache key contains it. @internal */
   get text(): string {
-    return (this.#text ??= shortened(JSON.stringify(this.rules)));
+    return (this.#text ??= digestIfLong(JSON.stringify(this.rules)));
   }
 
   permits(qualifiedName: string): boolean {
     let verdict = this.#verdicts.get(qualifiedName);
     if (verdict === undefined) {
       verdict = this.#layers.every((layer) => layer(qualifiedName));
-      if (this.#verdicts.size >= MAX_REMEMBERED_NAMES) this.#verdicts.clear();
+      if (this.#verdicts.size >= MAX_CACHED_NAMES) this.#verdicts.clear();
       this.#verdicts.set(qualifiedName, verdict);
     }
     return verdict;
@@ -54,9 +54,9 @@ export class Visibility {
  */
 export function visibilityOf(rules: VisibilityRules): Visibility {
   if (rules instanceof Visibility) return rules;
-  const given: readonly (PermissionRules | Visibility | undefined)[] = isList(rules) ? rules : [rules];
+  const given: readonly (PermissionRules | Visibility | undefined)[] = isRuleList(rules) ? rules : [rules];
   const layers = given.filter((layer) => layer !== undefined);
-  return new Visibility(layers.map(layerOf), Object.freeze(withoutRepeats(layers.flatMap(rulesOf))));
+  return new Visibility(layers.map(toLayer), Object.freeze(removeDuplicates(layers.flatMap(listRules))));
 }
 
 /** Returns the tools that every layer allows, in the order of the registry; all tools if there are no rules. */
@@ -70,31 +70,31 @@ export function visibleTools<Listed extends { readonly qualifiedName: string }>(
   return registry.list().filter(({ qualifiedName }) => visibility.permits(qualifiedName));
 }
 
-function shortened(text: string): string {
+function digestIfLong(text: string): string {
   return text.length <= MAX_TEXT_LENGTH ? text : JSON.stringify([hash("sha256", text)]);
 }
 
-function isList(rules: VisibilityRules): rules is readonly (PermissionRules | Visibility | undefined)[] {
+function isRuleList(rules: VisibilityRules): rules is readonly (PermissionRules | Visibility | undefined)[] {
   return Array.isArray(rules);
 }
 
 /** Removes duplicate layers: a resumed call has the rules it was made with and those its session is resumed with. */
-function withoutRepeats(rules: readonly PermissionRules[]): readonly PermissionRules[] {
+function removeDuplicates(rules: readonly PermissionRules[]): readonly PermissionRules[] {
   return rules.length < 2 ? rules : [...new Map(rules.map((layer) => [JSON.stringify(layer), layer])).values()];
 }
 
-function rulesOf(layer: PermissionRules | Visibility): readonly PermissionRules[] {
+function listRules(layer: PermissionRules | Visibility): readonly PermissionRules[] {
   if (layer instanceof Visibility) return layer.rules;
   const { allow, deny } = layer;
   return [Object.freeze({ ...(allow === undefined ? {} : { allow: [...allow] }), ...(deny === undefined ? {} : { deny: [...deny] }) })];
 }
 
-function layerOf(rules: PermissionRules | Visibility): Layer {
+function toLayer(rules: PermissionRules | Visibility): Layer {
   if (rules instanceof Visibility) return (name) => rules.permits(name);
   if (typeof rules !== "object" || rules === null)
     throw new ToolError("invalid_argument", `A layer of rules must be an object with "allow" or "deny", not ${String(rules)}.`);
   checkKnownKeys(rules, RULE_NAMES, "A layer of rules");
-  const allowed = rules.allow === undefined ? undefined : quickMatcher(rules.allow, "allow");
-  const denied = rules.deny === undefined ? undefined : quickMatcher(rules.deny, "deny");
+  const allowed = rules.allow === undefined ? undefined : createFastMatcher(rules.allow, "allow");
+  const denied = rules.deny === undefined ? undefined : createFastMatcher(rules.deny, "deny");
   return (name) => denied?.(name) === undefined && (allowed === undefined || allowed(name) !== undefined);
 }

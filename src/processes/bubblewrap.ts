@@ -22,7 +22,7 @@ export interface SandboxPolicy {
  * A path in the workspace with different rights. `hidden`: cannot be opened; `readOnly`; `pinned`: a folder that can be changed but not
  * renamed, so that a folder with such a path inside cannot be replaced by another.
  */
-export interface Exception {
+export interface SandboxException {
   readonly path: string;
   readonly kind: "hidden" | "readOnly" | "pinned";
   /** Descriptor of the open path, so that nothing else can take its place. bubblewrap closes it; it is not passed for `hidden` paths. */
@@ -37,17 +37,17 @@ export interface Bubblewrap {
   readonly covers: readonly string[];
 }
 
-const INSTALL = 'Install bubblewrap ("apt install bubblewrap", "dnf install bubblewrap", "apk add bubblewrap")';
-const OR_NONE = 'or run without a sandbox: sandbox = "none" in the configuration, { sandbox: "none" } in a program.';
+const INSTALL_HINT = 'Install bubblewrap ("apt install bubblewrap", "dnf install bubblewrap", "apk add bubblewrap")';
+const NO_SANDBOX_HINT = 'or run without a sandbox: sandbox = "none" in the configuration, { sandbox: "none" } in a program.';
 /** The newest of the options in use, to detect old versions. `--ro-bind-fd` came with the fix of CVE-2024-42472 and its backports. */
-const NEEDED = ["--disable-userns", "--size", "--seccomp", "--ro-bind-fd"];
-const TRY_MS = 10_000;
-const TEMPORARY = "/tmp";
+const REQUIRED_OPTIONS = ["--disable-userns", "--size", "--seccomp", "--ro-bind-fd"];
+const PROBE_TIMEOUT_MS = 10_000;
+const TEMPORARY_FOLDER = "/tmp";
 
 /** Folders of programs and libraries. Symbolic links stay links. */
-const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+const SYSTEM_FOLDERS = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /** Files and folders in /etc that programs need and that hold no secrets. */
-const SETTINGS = `alternatives ld.so.cache ld.so.conf ld.so.conf.d localtime timezone mime.types nsswitch.conf passwd group ssl/certs
+const SYSTEM_SETTINGS = `alternatives ld.so.cache ld.so.conf ld.so.conf.d localtime timezone mime.types nsswitch.conf passwd group ssl/certs
   ssl/openssl.cnf ca-certificates pki/tls/certs pki/ca-trust/extracted crypto-policies/back-ends terminfo`.split(/\s+/u);
 const NETWORK_SETTINGS = ["resolv.conf", "hosts", "host.conf", "services", "protocols", "gai.conf"];
 
@@ -56,24 +56,24 @@ const run = promisify(execFile);
 /** Finds bubblewrap and tests it. @throws ToolError `unavailable` with what to install or allow, as a rejection */
 export async function findBubblewrap(signal: AbortSignal): Promise<Bubblewrap> {
   if (process.platform !== "linux")
-    throw unavailable(`The sandbox needs Linux and bubblewrap; this is ${process.platform}.`, `Use Linux, ${OR_NONE}`);
-  const path = findProgram("bwrap", systemFirst(process.env["PATH"] ?? ""));
-  if (path === undefined) throw unavailable('The sandbox needs bubblewrap, but "bwrap" was not found.', `${INSTALL}, ${OR_NONE}`);
-  const options = { timeout: TRY_MS, signal, env: { PATH: process.env["PATH"] ?? "" } };
+    throw unavailable(`The sandbox needs Linux and bubblewrap; this is ${process.platform}.`, `Use Linux, ${NO_SANDBOX_HINT}`);
+  const path = findProgram("bwrap", sortSystemFirst(process.env["PATH"] ?? ""));
+  if (path === undefined) throw unavailable('The sandbox needs bubblewrap, but "bwrap" was not found.', `${INSTALL_HINT}, ${NO_SANDBOX_HINT}`);
+  const options = { timeout: PROBE_TIMEOUT_MS, signal, env: { PATH: process.env["PATH"] ?? "" } };
   const help = await run(path, ["--help"], options).then(
     ({ stdout, stderr }) => stdout + stderr,
     () => "",
   );
-  const missing = NEEDED.filter((option) => !help.includes(option));
+  const missing = REQUIRED_OPTIONS.filter((option) => !help.includes(option));
   if (missing.length > 0)
-    throw unavailable(`${path} is too old for the sandbox: it has no ${missing.join(", ")}.`, `Install a newer one, ${OR_NONE}`);
+    throw unavailable(`${path} is too old for the sandbox: it has no ${missing.join(", ")}.`, `Install a newer one, ${NO_SANDBOX_HINT}`);
   const found: Bubblewrap = { path, covers: procCovers() };
-  const policy = { workspace: TEMPORARY, readable: [], writable: [], network: false, temporaryBytes: 1024 * 1024 };
+  const policy = { workspace: TEMPORARY_FOLDER, readable: [], writable: [], network: false, temporaryBytes: 1024 * 1024 };
   try {
-    await run(path, [...isolation(policy), ...mounts(found, policy), "--", "/bin/sh", "-c", ":"], options);
+    await run(path, [...isolationArguments(policy), ...mountArguments(found, policy), "--", "/bin/sh", "-c", ":"], options);
   } catch (error: unknown) {
     const { stderr } = error as { readonly stderr?: string }; // what execFile rejects with
-    throw unavailable(`${path} cannot create a sandbox here: ${(stderr ?? String(error)).trim()}`, `${reasonOf(stderr ?? "")}, ${OR_NONE}`);
+    throw unavailable(`${path} cannot create a sandbox here: ${(stderr ?? String(error)).trim()}`, `${formatReason(stderr ?? "")}, ${NO_SANDBOX_HINT}`);
   }
   return found;
 }
@@ -82,15 +82,15 @@ export async function findBubblewrap(signal: AbortSignal): Promise<Bubblewrap> {
 export function sandboxArguments(
   found: Bubblewrap,
   policy: SandboxPolicy,
-  more: { readonly folder: string; readonly exceptions: readonly Exception[]; readonly seccompFd: number | undefined },
+  more: { readonly folder: string; readonly exceptions: readonly SandboxException[]; readonly seccompFd: number | undefined },
 ): readonly string[] {
   const { workspace, readable, writable } = policy;
   return [
-    ...isolation(policy),
+    ...isolationArguments(policy),
     ...(more.seccompFd === undefined ? [] : ["--seccomp", String(more.seccompFd)]),
-    ...mounts(found, policy),
-    ...byDepth(readable).flatMap((path) => ["--ro-bind", path, path]),
-    ...outermost([workspace, ...writable]).flatMap((path) => ["--bind", path, path]),
+    ...mountArguments(found, policy),
+    ...sortByDepth(readable).flatMap((path) => ["--ro-bind", path, path]),
+    ...findOutermost([workspace, ...writable]).flatMap((path) => ["--bind", path, path]),
     ...more.exceptions.flatMap(exceptionArguments),
     "--remount-ro",
     "/",
@@ -107,7 +107,7 @@ export function findProgram(name: string, path: string): string | undefined {
 }
 
 /** Puts the system's folders of `PATH` first: a model may be able to write to others, and the result is used outside of the sandbox. */
-export function systemFirst(path: string): string {
+export function sortSystemFirst(path: string): string {
   const isOfUser = (folder: string): number => (/^(?:\/usr(?:\/local)?)?\/s?bin\/?$/u.test(folder) ? 0 : 1);
   return path
     .split(delimiter)
@@ -124,21 +124,21 @@ function isExecutable(path: string): boolean {
   }
 }
 
-function isolation({ network }: SandboxPolicy): readonly string[] {
+function isolationArguments({ network }: SandboxPolicy): readonly string[] {
   const namespaces = ["--unshare-all", "--unshare-user", "--disable-userns", ...(network ? ["--share-net"] : [])];
   return [...namespaces, "--die-with-parent", "--hostname", "sandbox", "--cap-drop", "ALL"];
 }
 
-function mounts({ covers }: Bubblewrap, { network, temporaryBytes }: SandboxPolicy): readonly string[] {
-  const settings = [...SETTINGS, ...(network ? NETWORK_SETTINGS : [])].map((name) => `/etc/${name}`);
+function mountArguments({ covers }: Bubblewrap, { network, temporaryBytes }: SandboxPolicy): readonly string[] {
+  const settings = [...SYSTEM_SETTINGS, ...(network ? NETWORK_SETTINGS : [])].map((name) => `/etc/${name}`);
   const size = String(temporaryBytes);
   return [
-    ...SYSTEM.flatMap(systemFolder),
+    ...SYSTEM_FOLDERS.flatMap(systemFolder),
     ...settings.flatMap((path) => ["--ro-bind-try", path, path]),
     ..."--proc /proc".split(" "),
     ...covers.flatMap((path) => ["--ro-bind", path, path]),
     ...`--dev /dev --size ${size} --tmpfs /dev/shm --remount-ro /dev`.split(" "),
-    ...[TEMPORARY, "/var/tmp"].flatMap((path) => ["--size", size, "--perms", "1777", "--tmpfs", path]),
+    ...[TEMPORARY_FOLDER, "/var/tmp"].flatMap((path) => ["--size", size, "--perms", "1777", "--tmpfs", path]),
   ];
 }
 
@@ -148,19 +148,19 @@ function systemFolder(path: string): readonly string[] {
   return info.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
 }
 
-function exceptionArguments({ path, kind, fd, isFolder }: Exception): readonly string[] {
+function exceptionArguments({ path, kind, fd, isFolder }: SandboxException): readonly string[] {
   if (kind === "readOnly") return ["--ro-bind-fd", String(fd), path];
   if (kind === "pinned") return ["--bind-fd", String(fd), path];
   return isFolder ? ["--perms", "0000", "--tmpfs", path, "--remount-ro", path] : ["--ro-bind", "/dev/null", path];
 }
 
 /** Sorts outer folders first, so that folders inside them are mounted over them. */
-function byDepth(paths: readonly string[]): readonly string[] {
+function sortByDepth(paths: readonly string[]): readonly string[] {
   return paths.toSorted((one, other) => one.length - other.length);
 }
 
 /** Removes paths inside other ones: an earlier program may have replaced them by a link, which a mount would follow out of the sandbox. */
-export function outermost(paths: readonly string[]): readonly string[] {
+export function findOutermost(paths: readonly string[]): readonly string[] {
   return paths.filter((path) => !paths.some((other) => path.startsWith(`${other}/`)));
 }
 
@@ -178,7 +178,7 @@ function procCovers(): readonly string[] {
   });
 }
 
-function reasonOf(stderr: string): string {
+function formatReason(stderr: string): string {
   if (/uid map|apparmor/iu.test(stderr))
     return "Allow bwrap to create user namespaces (on Ubuntu an AppArmor profile for it, or sysctl kernel.apparmor_restrict_unprivileged_userns=0)";
   if (/namespace|not permitted|\/proc/iu.test(stderr))

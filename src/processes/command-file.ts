@@ -6,7 +6,7 @@ export interface CommandSearch {
   /** The program's environment variables. */
   readonly environment: Readonly<Record<string, string>>;
   /** File extensions that may be started, in lower case; the first match counts. @default those of `PATHEXT` */
-  readonly endings?: readonly string[];
+  readonly extensions?: readonly string[];
   /** @default the platform of this process */
   readonly platform?: string;
   /** @default checks the file system */
@@ -19,13 +19,13 @@ export interface CommandSearch {
  *
  * @throws Error `ENOENT` if no folder of `PATH` has the command
  */
-export function commandFile(command: string, search: CommandSearch): string {
+export function findCommandFile(command: string, search: CommandSearch): string {
   const { environment, platform = process.platform, isFile = isProgramFile } = search;
   if (platform !== "win32" || /[\\/:]/u.test(command)) return command;
-  const { endings = valueOf(environment, "PATHEXT", ".COM;.EXE;.BAT;.CMD").toLowerCase().split(";") } = search;
-  const hasEnding = endings.includes(win32.extname(command).toLowerCase());
-  const names = [...(hasEnding ? [command] : []), ...endings.filter((ending) => ending !== "").map((ending) => command + ending)];
-  for (const folder of valueOf(environment, "PATH", "").split(";").map(withoutQuotes).filter(isOnDrive)) {
+  const { extensions = getVariable(environment, "PATHEXT", ".COM;.EXE;.BAT;.CMD").toLowerCase().split(";") } = search;
+  const hasEnding = extensions.includes(win32.extname(command).toLowerCase());
+  const names = [...(hasEnding ? [command] : []), ...extensions.filter((ending) => ending !== "").map((ending) => command + ending)];
+  for (const folder of getVariable(environment, "PATH", "").split(";").map(removeQuotes).filter(isOnDrive)) {
     const found = names.map((name) => win32.join(folder, name)).find(isFile);
     if (found !== undefined) return found;
   }
@@ -33,11 +33,11 @@ export function commandFile(command: string, search: CommandSearch): string {
 }
 
 /** Returns a variable regardless of case: on Windows, `Path` and `PATH` are the same. */
-function valueOf(environment: Readonly<Record<string, string>>, name: string, otherwise: string): string {
+function getVariable(environment: Readonly<Record<string, string>>, name: string, otherwise: string): string {
   return Object.entries(environment).find(([key, value]) => key.toUpperCase() === name && value !== "")?.[1] ?? otherwise;
 }
 
-function withoutQuotes(folder: string): string {
+function removeQuotes(folder: string): string {
   return folder.replaceAll('"', "");
 }
 

@@ -1,19 +1,19 @@
 /** Reserves standard output for intended output, such as a protocol or JSON, which a stray line would break. */
 
-export interface DivertedOutput {
+export interface RedirectedStdout {
   /** Runs `work` with the original standard output. `work` must be synchronous. */
-  readonly through: <T>(work: () => T) => T;
-  readonly release: () => void;
+  readonly writeThrough: <T>(work: () => T) => T;
+  readonly restore: () => void;
 }
 
-/** Redirects standard output of this process to standard error until `release`, except for what is written in `through`. */
-export function divertOutput(): DivertedOutput {
+/** Redirects standard output of this process to standard error until `release`, except for what is written in `writeThrough`. */
+export function redirectStdout(): RedirectedStdout {
   const { stdout, stderr } = process;
   const write = stdout.write.bind(stdout);
   const divert = stderr.write.bind(stderr);
   stdout.write = divert;
   return {
-    through: (work) => {
+    writeThrough: (work) => {
       stdout.write = write;
       try {
         return work();
@@ -21,7 +21,7 @@ export function divertOutput(): DivertedOutput {
         stdout.write = divert;
       }
     },
-    release: () => {
+    restore: () => {
       stdout.write = write;
     },
   };

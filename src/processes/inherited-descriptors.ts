@@ -2,7 +2,7 @@
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 
 /** `O_CLOEXEC` in the flags that /proc shows, in octal. @see https://man7.org/linux/man-pages/man5/proc_pid_fdinfo.5.html */
-const CLOSED_IN_PROGRAMS = 0o2000000;
+const O_CLOEXEC = 0o2000000;
 
 /** Returns inherited descriptors above 2, by which a sandboxed program could reach open files: Node closes only its own. Linux only. */
 function inheritedDescriptors(): readonly number[] {
@@ -16,16 +16,16 @@ function inheritedDescriptors(): readonly number[] {
 function isInherited(name: string): boolean {
   try {
     const flags = /^flags:\s*([0-7]+)$/mu.exec(readFileSync(`/proc/self/fdinfo/${name}`, "latin1"))?.[1];
-    return flags !== undefined && (Number.parseInt(flags, 8) & CLOSED_IN_PROGRAMS) === 0;
+    return flags !== undefined && (Number.parseInt(flags, 8) & O_CLOEXEC) === 0;
   } catch {
     return false; // the descriptor of the folder that is being read
   }
 }
 
-export type StdioPlace = "pipe" | "ignore" | number;
+export type StdioEntry = "pipe" | "ignore" | number;
 
 /** Extends `stdio` so that inherited descriptor numbers refer to /dev/null in the program. Call `close` once the program has started. */
-export function withoutInherited(given: readonly StdioPlace[]): { readonly stdio: StdioPlace[]; readonly close: () => void } {
+export function excludeInherited(given: readonly StdioEntry[]): { readonly stdio: StdioEntry[]; readonly close: () => void } {
   const stdio = [...given];
   const inherited = inheritedDescriptors().filter((fd) => fd >= given.length);
   if (inherited.length === 0) return { stdio, close: () => undefined };

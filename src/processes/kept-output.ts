@@ -1,13 +1,13 @@
 /** Keeps the output of a program: the beginning and the end. */
 import { StringDecoder } from "node:string_decoder";
-import { detachedText } from "../core/base/detached-text.ts";
+import { detachText } from "../core/base/detached-text.ts";
 
 const HEAD_CHARS = 256 * 1024;
 const TAIL_CHARS = 768 * 1024;
 /** A program may write one character at a time, and a string for each takes twenty times its characters: so many are joined and copied. */
 const COPIED_CHARS = 4_096;
 
-export class KeptOutput {
+export class OutputBuffer {
   readonly #decoder = new StringDecoder("utf8");
   readonly #listener: (text: string) => void;
   /** The latest characters, of small chunks. */
@@ -16,7 +16,7 @@ export class KeptOutput {
   /** The latest chunks, together at most twice `TAIL_CHARS`. */
   #tail: string[] = [];
   #tailChars = 0;
-  #leftOut = 0;
+  #omittedChars = 0;
   /** Number of bytes written in all. */
   bytes = 0;
 
@@ -27,12 +27,12 @@ export class KeptOutput {
 
   push(chunk: Buffer): void {
     this.bytes += chunk.length;
-    this.#take(this.#decoder.write(chunk));
+    this.#append(this.#decoder.write(chunk));
   }
 
   /** Ends the output. An incomplete character at the end is shown as U+FFFD. */
   end(): void {
-    this.#take(this.#decoder.end());
+    this.#append(this.#decoder.end());
   }
 
   /** Returns the whole output, or its beginning and end with a line between them that says how much is left out. */
@@ -40,11 +40,11 @@ export class KeptOutput {
     this.#keep();
     const tail = this.#tail.join("");
     const kept = tail.slice(Math.max(0, tail.length - TAIL_CHARS));
-    const leftOut = this.#leftOut + tail.length - kept.length;
+    const leftOut = this.#omittedChars + tail.length - kept.length;
     return leftOut === 0 ? this.#head + kept : `${this.#head}\n[… ${leftOut} characters left out …]\n${kept}`;
   }
 
-  #take(text: string): void {
+  #append(text: string): void {
     if (text === "") return;
     this.#listener(text);
     this.#joined += text;
@@ -53,7 +53,7 @@ export class KeptOutput {
 
   /** Moves the joined characters to the head and the tail. */
   #keep(): void {
-    const text = detachedText(this.#joined);
+    const text = detachText(this.#joined);
     this.#joined = "";
     const free = HEAD_CHARS - this.#head.length;
     if (free > 0) this.#head += text.slice(0, free);
@@ -64,7 +64,7 @@ export class KeptOutput {
     if (this.#tailChars <= 2 * TAIL_CHARS) return;
     const all = this.#tail.join("");
     this.#tail = [all.slice(-TAIL_CHARS)];
-    this.#leftOut += all.length - TAIL_CHARS;
+    this.#omittedChars += all.length - TAIL_CHARS;
     this.#tailChars = TAIL_CHARS;
   }
 }

@@ -12,9 +12,9 @@ export const EDGE_LENGTH = 1_000;
 const NEWLINE = 0x0a;
 
 export interface LineListener {
-  line(line: string): void;
+  onLine(onLine: string): void;
   /** Called with the beginning and the end of a line that was too long to keep. It is not a message if it begins with anything other than `{`. */
-  longLine(edges: string): void;
+  onLongLine(edges: string): void;
 }
 
 export class LineReader {
@@ -50,7 +50,7 @@ export class LineReader {
     if (part.length > 0) this.#parts.add(part);
     if (this.#bytes <= this.#maxBytes) return true;
     const start = this.#parts.whole();
-    const head = textOf(start.subarray(0, EDGE_LENGTH));
+    const head = decodeLine(start.subarray(0, EDGE_LENGTH));
     this.#edges = { head, tail: lastBytes(start) };
     this.#parts = new Pieces();
     return head.startsWith("{");
@@ -58,19 +58,19 @@ export class LineReader {
 
   #end(): void {
     const edges = this.#edges;
-    const line = edges === undefined ? textOf(this.#parts.whole()) : "";
+    const line = edges === undefined ? decodeLine(this.#parts.whole()) : "";
     this.#parts = new Pieces();
     this.#bytes = 0;
     this.#edges = undefined;
-    if (edges !== undefined) this.#listener.longLine(edges.head + edges.tail.toString("utf8"));
-    else if (line !== "") this.#listener.line(line);
+    if (edges !== undefined) this.#listener.onLongLine(edges.head + edges.tail.toString("utf8"));
+    else if (line !== "") this.#listener.onLine(line);
   }
 }
 
 const UTF8 = new TextDecoder("utf-8");
 
 /** Decodes a line, without the byte order mark and carriage return that some servers write. */
-function textOf(bytes: Uint8Array): string {
+function decodeLine(bytes: Uint8Array): string {
   return UTF8.decode(bytes).trim();
 }
 

@@ -2,7 +2,7 @@
 import type { Clock } from "../core/ports.ts";
 
 /** Resolves after `delayMs`, or at once when the signal aborts. Keeps the process alive meanwhile unless `background`. */
-export function pause(clock: Clock, delayMs: number, signal?: AbortSignal, options?: { readonly background?: boolean }): Promise<void> {
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal, options?: { readonly background?: boolean }): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve();
     const done = (): void => {
@@ -16,7 +16,7 @@ export function pause(clock: Clock, delayMs: number, signal?: AbortSignal, optio
 }
 
 /** Runs `work` with a signal that aborts after `limitMs`, or together with `outer`. */
-export async function within<T>(
+export async function withTimeLimit<T>(
   { clock, limitMs, outer }: { readonly clock: Clock; readonly limitMs: number; readonly outer?: AbortSignal },
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {

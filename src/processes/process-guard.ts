@@ -9,7 +9,7 @@ export const HAS_PROCESS_GROUPS = process.platform !== "win32";
  * Shell script that reads "add GROUP:MARK" and "drop GROUP:MARK" until its input ends, which happens when this process is gone, even by
  * SIGKILL. Then it kills the remaining groups, and on Linux every process with one of their marks in its environment.
  */
-const WATCH = `
+const WATCHER_SCRIPT = `
 trap '' HUP INT TERM
 groups=
 while read -r verb group; do
@@ -30,9 +30,9 @@ done
 `;
 
 /** Marks of the guarded groups. */
-const groups = new Map<number, string>();
+const guardedGroups = new Map<number, string>();
 let watcher: ChildProcess | undefined;
-let hooked = false;
+let isExitHooked = false;
 
 /**
  * Guards a process group: it is killed when this process exits, and by a small watcher shell when this process is killed. Without a shell,
@@ -42,27 +42,27 @@ let hooked = false;
  * is killed
  */
 export function guardGroup(group: number, mark = ""): void {
-  groups.set(group, mark);
-  if (!hooked) process.on("exit", killAll);
-  hooked = true;
+  guardedGroups.set(group, mark);
+  if (!isExitHooked) process.on("exit", killAll);
+  isExitHooked = true;
   if (watcher === undefined) watcher = startWatcher();
   else watcher.stdin?.write(`add ${group}:${mark}\n`);
 }
 
 /** Stops guarding a group whose processes have ended. */
 export function releaseGroup(group: number): void {
-  const mark = groups.get(group);
+  const mark = guardedGroups.get(group);
   if (mark === undefined) return;
-  groups.delete(group);
+  guardedGroups.delete(group);
   watcher?.stdin?.write(`drop ${group}:${mark}\n`);
-  if (groups.size > 0) return;
+  if (guardedGroups.size > 0) return;
   watcher?.stdin?.end();
   watcher = undefined;
 }
 
 /** Sends a signal to every process of a group; false if none is left. Signal 0 only checks; on Windows, any other signal ends the processes. */
 export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
-  if (!HAS_PROCESS_GROUPS && signal !== 0 && endWithChildren(group)) return true;
+  if (!HAS_PROCESS_GROUPS && signal !== 0 && killWithChildren(group)) return true;
   try {
     return process.kill(HAS_PROCESS_GROUPS ? -group : group, signal);
   } catch {
@@ -75,18 +75,18 @@ export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean 
  *
  * @see https://learn.microsoft.com/windows-server/administration/windows-commands/taskkill
  */
-function endWithChildren(pid: number): boolean {
+function killWithChildren(pid: number): boolean {
   const program = join(process.env["SystemRoot"] ?? "C:\\Windows", "System32", "taskkill.exe");
   return spawnSync(program, ["/pid", String(pid), "/t", "/f"], { stdio: "ignore", windowsHide: true }).status === 0;
 }
 
 function killAll(): void {
-  for (const group of groups.keys()) signalGroup(group, "SIGKILL");
+  for (const group of guardedGroups.keys()) signalGroup(group, "SIGKILL");
 }
 
 function startWatcher(): ChildProcess | undefined {
   if (!HAS_PROCESS_GROUPS) return undefined;
-  const child = spawn("/bin/sh", ["-c", WATCH], {
+  const child = spawn("/bin/sh", ["-c", WATCHER_SCRIPT], {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
     // not this process's PATH, whose folders a model may write to; the last folder is for NixOS
@@ -98,7 +98,7 @@ function startWatcher(): ChildProcess | undefined {
   child.on("error", forget);
   child.on("exit", forget);
   child.stdin.on("error", forget);
-  for (const [group, mark] of groups) child.stdin.write(`add ${group}:${mark}\n`);
+  for (const [group, mark] of guardedGroups) child.stdin.write(`add ${group}:${mark}\n`);
   child.unref();
   if ("unref" in child.stdin && typeof child.stdin.unref === "function") child.stdin.unref();
   return child;

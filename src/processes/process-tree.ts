@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "../core/ports.ts";
 import { HAS_PROCESS_GROUPS, signalGroup } from "./process-guard.ts";
-import { pause } from "./pause.ts";
+import { sleep } from "./pause.ts";
 
 /** The program that was started first, in its own process group. */
 export interface TreeRoot {
@@ -33,8 +33,8 @@ const MAX_KILLS = 200;
 const SPARE_LOOKS = 100;
 
 /** Returns what the tree uses now; zeros if that is unknown. */
-export function usageOf(root: TreeRoot): TreeUsage {
-  const own = related(root, readProcesses());
+export function readTreeUsage(root: TreeRoot): TreeUsage {
+  const own = findRelated(root, readProcesses());
   return { processes: own.length, bytes: own.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 
@@ -42,9 +42,9 @@ export function usageOf(root: TreeRoot): TreeUsage {
  * Whether more than `most` processes are in the session of the program. Looks at the newest processes first, and only at as many as needed:
  * while a program forks without end, reading all of them takes seconds, in which there are ten times as many.
  */
-export function hasMoreThan(most: number, { pid: root }: TreeRoot): boolean {
+export function hasMoreProcessesThan(most: number, { pid: root }: TreeRoot): boolean {
   let found = 0;
-  const newest = processNumbers().toSorted((one, other) => other - one);
+  const newest = listProcessIds().toSorted((one, other) => other - one);
   for (const pid of newest.slice(0, 2 * most + SPARE_LOOKS)) {
     const [entry] = readProcess(pid);
     if (entry !== undefined && (entry.session === root || entry.group === root) && ++found > most) return true;
@@ -57,7 +57,7 @@ export function hasMoreThan(most: number, { pid: root }: TreeRoot): boolean {
  *
  * @see https://man7.org/linux/man-pages/man5/proc_loadavg.5.html
  */
-export function tasksOfMachine(): number {
+export function countMachineTasks(): number {
   try {
     return Number(/\/(\d+)/u.exec(readFileSync("/proc/loadavg", "latin1"))?.[1] ?? 0);
   } catch {
@@ -67,7 +67,7 @@ export function tasksOfMachine(): number {
 
 /** Sends a signal to every process of the tree except `except`; returns how many there were. */
 export function signalTree(root: TreeRoot, signal: NodeJS.Signals, except: ReadonlySet<number> = new Set()): number {
-  const own = withMarked(root, readProcesses()).filter(({ pid }) => !except.has(pid));
+  const own = findTree(root, readProcesses()).filter(({ pid }) => !except.has(pid));
   if (own.length === 0 && process.platform !== "linux") return signalGroup(root.pid, signal) ? 1 : 0;
   // parents first: otherwise a parent would continue with its next command once its child has ended
   for (const { pid } of own.toSorted((one, other) => one.pid - other.pid)) signalOne(pid, signal);
@@ -79,13 +79,13 @@ export async function killTree(root: TreeRoot, clock: Clock): Promise<void> {
   for (let kills = 0; kills < MAX_KILLS; kills++) {
     if (HAS_PROCESS_GROUPS) signalGroup(root.pid, "SIGKILL");
     if (signalTree(root, "SIGKILL") === 0) return;
-    await pause(clock, POLL_MS);
+    await sleep(clock, POLL_MS);
   }
 }
 
 /** Whether a process of the tree is still running. */
 export function isTreeAlive(root: TreeRoot): boolean {
-  return process.platform === "linux" ? withMarked(root, readProcesses()).length > 0 : signalGroup(root.pid, 0);
+  return process.platform === "linux" ? findTree(root, readProcesses()).length > 0 : signalGroup(root.pid, 0);
 }
 
 function signalOne(pid: number, signal: NodeJS.Signals): void {
@@ -97,7 +97,7 @@ function signalOne(pid: number, signal: NodeJS.Signals): void {
 }
 
 /** Returns the root, its group and session, and all their descendants, without zombies. */
-function related(root: TreeRoot, all: readonly ProcessEntry[], more: ReadonlySet<number> = new Set()): readonly ProcessEntry[] {
+function findRelated(root: TreeRoot, all: readonly ProcessEntry[], more: ReadonlySet<number> = new Set()): readonly ProcessEntry[] {
   const children = Map.groupBy(all, ({ parent }) => parent);
   const found = new Map<number, ProcessEntry>();
   const waiting = all.filter(({ pid, group, session }) => pid === root.pid || group === root.pid || session === root.pid || more.has(pid));
@@ -110,11 +110,11 @@ function related(root: TreeRoot, all: readonly ProcessEntry[], more: ReadonlySet
 }
 
 /** Returns the tree, including processes that left group, session and parents: they still have the mark in their environment. */
-function withMarked(root: TreeRoot, all: readonly ProcessEntry[]): readonly ProcessEntry[] {
-  const own = related(root, all);
+function findTree(root: TreeRoot, all: readonly ProcessEntry[]): readonly ProcessEntry[] {
+  const own = findRelated(root, all);
   const known = new Set(own.map(({ pid }) => pid));
   const marked = all.filter(({ pid }) => !known.has(pid) && hasMark(pid, root.mark));
-  return marked.length === 0 ? own : related(root, all, new Set(marked.map(({ pid }) => pid)));
+  return marked.length === 0 ? own : findRelated(root, all, new Set(marked.map(({ pid }) => pid)));
 }
 
 function hasMark(pid: number, mark: string): boolean {
@@ -126,10 +126,10 @@ function hasMark(pid: number, mark: string): boolean {
 }
 
 function readProcesses(): readonly ProcessEntry[] {
-  return processNumbers().flatMap(readProcess);
+  return listProcessIds().flatMap(readProcess);
 }
 
-function processNumbers(): readonly number[] {
+function listProcessIds(): readonly number[] {
   if (process.platform !== "linux") return [];
   try {
     return readdirSync("/proc").flatMap((name) => (/^\d+$/u.test(name) ? [Number(name)] : []));

@@ -2,14 +2,14 @@
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { systemCode } from "../core/base/system-code.ts";
+import { systemErrorCode } from "../core/base/system-code.ts";
 import type { Clock } from "../core/ports.ts";
-import { commandFile } from "./command-file.ts";
-import { cannotLoad } from "../core/late-package.ts";
+import { findCommandFile } from "./command-file.ts";
+import { packageLoadError } from "../core/late-package.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup, signalGroup } from "./process-guard.ts";
 import { isTreeAlive, killTree, signalTree } from "./process-tree.ts";
-import { pause } from "./pause.ts";
+import { sleep } from "./pause.ts";
 import type { ServerCommand } from "./server-command.ts";
 
 const INHERITED = HAS_PROCESS_GROUPS
@@ -19,7 +19,7 @@ const INHERITED = HAS_PROCESS_GROUPS
 
 /** How long a server may take to end by itself, and again after SIGTERM, before it is killed; in milliseconds. */
 const GRACE_MS = 1_000;
-/** The same after `endServersQuickly`, while a person waits for the program to end. */
+/** The same after `shortenServerGrace`, while a person waits for the program to end. */
 const SHORT_GRACE_MS = 200;
 const POLL_MS = 20;
 const MARK = "HAFT_SERVER";
@@ -36,12 +36,12 @@ export type Spawn = typeof spawn;
  *
  * @throws ToolError `unavailable`, as a rejection, if it cannot be loaded, as in a bundle of ES modules
  */
-export async function spawnHere({ command, env = {} }: ServerCommand): Promise<Spawn> {
+export async function loadSpawn({ command, env = {} }: ServerCommand): Promise<Spawn> {
   if (HAS_PROCESS_GROUPS || isProgram(command, serverEnvironment(env))) return spawn;
   try {
     return (await import("cross-spawn")).default as Spawn;
   } catch (error: unknown) {
-    throw cannotLoad({ name: "cross-spawn", need: "servers are started with it on Windows" }, error);
+    throw packageLoadError({ name: "cross-spawn", need: "servers are started with it on Windows" }, error);
   }
 }
 
@@ -49,13 +49,13 @@ export async function spawnHere({ command, env = {} }: ServerCommand): Promise<S
  * Starts the server in its own process group, guarded, and with a mark in its environment. A failure is emitted as the child's `error` event,
  * or thrown.
  *
- * @param start the result of `spawnHere`, if the command may be a batch file
+ * @param start the result of `loadSpawn`, if the command may be a batch file
  */
 export function startServer(server: ServerCommand, start: Spawn = spawn): ChildProcessWithoutNullStreams {
   const id = systemPorts.ids.next("server");
   const mark = `${MARK}=${id}`;
   const environment = serverEnvironment(server.env ?? {});
-  const child = start(commandFile(server.command, { environment }), server.args ?? [], {
+  const child = start(findCommandFile(server.command, { environment }), server.args ?? [], {
     env: { ...environment, [MARK]: id },
     stdio: ["pipe", "pipe", "pipe"],
     shell: false,
@@ -77,7 +77,7 @@ function guardUntilExit(child: ChildProcessWithoutNullStreams, pid: number, mark
 /** Also true for a command that does not exist: starting it then fails with the right error. */
 function isProgram(command: string, environment: Readonly<Record<string, string>>): boolean {
   try {
-    return /\.(?:exe|com)$/iu.test(commandFile(command, { environment }));
+    return /\.(?:exe|com)$/iu.test(findCommandFile(command, { environment }));
   } catch {
     return true;
   }
@@ -89,27 +89,27 @@ let graceMs = GRACE_MS;
  * Gives servers 200 ms instead of a second for each step of their shutdown, including those that are already shutting down. For a program that
  * a person has interrupted and that ends with its servers: applies to the whole process and cannot be reverted.
  */
-export function endServersQuickly(): void {
+export function shortenServerGrace(): void {
   graceMs = SHORT_GRACE_MS;
 }
 
 /**
  * Ends a server and all its descendants, on Linux including those that left its process group: closes its input, then sends SIGTERM, then
- * SIGKILL to all of them, a second apart, or less after `endServersQuickly`. Resolves when they have ended or have been killed.
+ * SIGKILL to all of them, a second apart, or less after `shortenServerGrace`. Resolves when they have ended or have been killed.
  */
 export async function endServer(child: ChildProcessWithoutNullStreams, clock: Clock): Promise<void> {
   const group = child.pid;
   if (group === undefined) return; // it was never started
   child.stdin.end();
-  await waitFor(() => !isRunning(child), clock);
+  await pollUntil(() => !isRunning(child), clock);
   const root = { pid: group, mark: marks.get(child) ?? MARK };
   // the group is signalled by its number if processes cannot be listed: without a free file descriptor, or without /proc
   const isLeft = HAS_PROCESS_GROUPS || isRunning(child);
   const isTold = isLeft && (signalTree(root, "SIGTERM") > 0 || signalGroup(group, "SIGTERM"));
   if (isTold) {
-    await waitFor(() => !signalGroup(group, 0) && !isTreeAlive(root), clock);
+    await pollUntil(() => !signalGroup(group, 0) && !isTreeAlive(root), clock);
     await killTree(root, clock);
-    await waitFor(() => !isRunning(child), clock);
+    await pollUntil(() => !isRunning(child), clock);
   }
   releaseGroup(group);
   child.stdin.destroy();
@@ -118,17 +118,17 @@ export async function endServer(child: ChildProcessWithoutNullStreams, clock: Cl
 }
 
 /** Returns why the program could not be started, as text. */
-export function startProblem(server: ServerCommand, error: unknown): string {
-  const code = systemCode(error);
+export function describeStartError(server: ServerCommand, error: unknown): string {
+  const code = systemErrorCode(error);
   if (server.cwd !== undefined && !isFolder(server.cwd)) return `its folder ${JSON.stringify(server.cwd)} does not exist`;
-  if (code === "ENOENT") return `the command ${JSON.stringify(server.command)} was not found${splitHint(server)}`;
+  if (code === "ENOENT") return `the command ${JSON.stringify(server.command)} was not found${splitArgumentsHint(server)}`;
   if (code === "ERR_ACCESS_DENIED") return "this process may not start programs (node --permission: --allow-child-process)";
   if (code === "EACCES") return `the command ${JSON.stringify(server.command)} may not be executed`;
   return `the command ${JSON.stringify(server.command)} could not be run (${code ?? String(error)})`;
 }
 
 /** Returns a hint if the command contains its arguments, as for a shell: it is looked up as one program. A path may itself contain spaces. */
-function splitHint({ command, args = [], cwd = "" }: ServerCommand): string {
+function splitArgumentsHint({ command, args = [], cwd = "" }: ServerCommand): string {
   const [program = "", ...words] = command.trim().split(/\s+/u);
   if (words.length === 0 || args.length > 0 || (/[/\\]/u.test(program) && !existsSync(resolve(cwd, program)))) return "";
   return `; pass its arguments as a separate array: { command: ${JSON.stringify(program)}, args: ${JSON.stringify(words)} }`;
@@ -138,15 +138,15 @@ function isRunning(child: ChildProcessWithoutNullStreams): boolean {
   return child.exitCode === null && child.signalCode === null;
 }
 
-async function waitFor(done: () => boolean, clock: Clock): Promise<void> {
-  for (let waitedMs = 0; waitedMs < graceMs && !done(); waitedMs += POLL_MS) await pause(clock, POLL_MS);
+async function pollUntil(done: () => boolean, clock: Clock): Promise<void> {
+  for (let waitedMs = 0; waitedMs < graceMs && !done(); waitedMs += POLL_MS) await sleep(clock, POLL_MS);
 }
 
 /** Returns the few inherited variables and the declared ones. */
 export function serverEnvironment(declared: Readonly<Record<string, string>>): Record<string, string> {
   const environment: Record<string, string> = {};
-  const isDeclared = namesOf(declared);
-  const inherited = HAS_PROCESS_GROUPS ? process.env : inCapitals(process.env);
+  const isDeclared = createDeclaredCheck(declared);
+  const inherited = HAS_PROCESS_GROUPS ? process.env : withUpperCaseNames(process.env);
   for (const name of INHERITED) {
     const value = inherited[name];
     if (value !== undefined && !isDeclared(name)) environment[name] = value;
@@ -163,12 +163,12 @@ export function serverEnvironment(declared: Readonly<Record<string, string>>): R
 const NO_CURRENT_FOLDER = "NoDefaultCurrentDirectoryInExePath";
 
 /** Returns the variables in upper case, as in `INHERITED`: Windows writes `Path`, and in a worker thread Node's look-up is case-sensitive. */
-export function inCapitals(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function withUpperCaseNames(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name.toUpperCase(), value]));
 }
 
 /** Returns whether a variable is declared. On Windows, `Path` and `PATH` are the same, and if both were given, the inherited one would win. */
-function namesOf(declared: Readonly<Record<string, string>>): (name: string) => boolean {
+function createDeclaredCheck(declared: Readonly<Record<string, string>>): (name: string) => boolean {
   if (HAS_PROCESS_GROUPS) return (name) => Object.hasOwn(declared, name);
   const names = new Set(Object.keys(declared).map((name) => name.toUpperCase()));
   return (name) => names.has(name);

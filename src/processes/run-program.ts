@@ -4,16 +4,16 @@ import { constants } from "node:os";
 import { describeThrown, ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { commandFile } from "./command-file.ts";
-import { sandboxArguments, type Bubblewrap, type Exception, type SandboxPolicy } from "./bubblewrap.ts";
-import { withoutInherited, type StdioPlace } from "./inherited-descriptors.ts";
-import { KeptOutput } from "./kept-output.ts";
-import { pause } from "./pause.ts";
+import { findCommandFile } from "./command-file.ts";
+import { sandboxArguments, type Bubblewrap, type SandboxException, type SandboxPolicy } from "./bubblewrap.ts";
+import { excludeInherited, type StdioEntry } from "./inherited-descriptors.ts";
+import { OutputBuffer } from "./kept-output.ts";
+import { sleep } from "./pause.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup } from "./process-guard.ts";
-import { hasMoreThan, isTreeAlive, killTree, signalTree, tasksOfMachine, usageOf, type TreeRoot } from "./process-tree.ts";
-import { startProblem } from "./process.ts";
+import { hasMoreProcessesThan, isTreeAlive, killTree, signalTree, countMachineTasks, readTreeUsage, type TreeRoot } from "./process-tree.ts";
+import { describeStartError } from "./process.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
-import { systemCode } from "../core/base/system-code.ts";
+import { systemErrorCode } from "../core/base/system-code.ts";
 
 export interface ProgramLimits {
   readonly timeoutMs: number;
@@ -30,7 +30,7 @@ export interface ProgramLimits {
 export interface ProgramSandbox {
   readonly bubblewrap: Bubblewrap;
   readonly policy: SandboxPolicy;
-  readonly exceptions: readonly Exception[];
+  readonly exceptions: readonly SandboxException[];
 }
 
 export interface ProgramOptions {
@@ -46,7 +46,7 @@ export interface ProgramOptions {
   /** If omitted, the program has all rights of this process. */
   readonly sandbox?: ProgramSandbox;
   /** Whether standard error is part of the output, in the order of the writes. */
-  readonly merged: boolean;
+  readonly mergesStderr: boolean;
   readonly clock: Clock;
   /** Ends the program as its timeout does. */
   readonly signal: AbortSignal;
@@ -55,12 +55,12 @@ export interface ProgramOptions {
 }
 
 /** Why the program was ended before it ended by itself. */
-export type Stop = "time" | "memory" | "processes" | "output" | "cancelled";
+export type ProgramStop = "time" | "memory" | "processes" | "output" | "cancelled";
 
 export interface ProgramEnd {
   /** 128 plus the number of the signal if a signal ended the program; undefined if it was stopped. */
   readonly exitCode: number | undefined;
-  readonly stop: Stop | undefined;
+  readonly stop: ProgramStop | undefined;
   readonly output: string;
   /** Empty if it is part of the output. */
   readonly errorOutput: string;
@@ -83,7 +83,7 @@ const THREADS_PER_PROCESS = 16;
 const MAX_OPEN_FILES = 4_096;
 
 /** Shell script that sets the kernel's limits per process and becomes the program. `-` = no limit. `$5` = whether to merge standard error. */
-const WITH_LIMITS = `
+const LIMITS_SCRIPT = `
 ulimit -c 0
 ulimit -n "$1" 2>/dev/null
 [ "$2" = - ] || ulimit -d "$2" 2>/dev/null
@@ -107,16 +107,16 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
 }
 
 /** File extensions on Windows. Batch files are not started: the quoting of arguments, which a model writes, depends on what the file does. */
-const PROGRAM_ENDINGS = [".com", ".exe"];
+const PROGRAM_EXTENSIONS = [".com", ".exe"];
 
 type StartOptions = SpawnOptions & { readonly env: Readonly<Record<string, string>> };
 
 /** @throws ToolError `invalid_input` for arguments that are too long, else `unavailable` */
-function spawned(file: string, args: readonly string[], options: StartOptions, close: () => void): ChildProcess {
+function spawnProgram(file: string, args: readonly string[], options: StartOptions, close: () => void): ChildProcess {
   try {
-    return spawn(commandFile(file, { environment: options.env, endings: PROGRAM_ENDINGS }), args, options);
+    return spawn(findCommandFile(file, { environment: options.env, extensions: PROGRAM_EXTENSIONS }), args, options);
   } catch (error: unknown) {
-    const isTooLong = systemCode(error) === "E2BIG";
+    const isTooLong = systemErrorCode(error) === "E2BIG";
     const reason = isTooLong ? "its arguments are too long for this system" : describeThrown(error);
     throw new ToolError(isTooLong ? "invalid_input" : "unavailable", `The program could not be started: ${reason}.`, {
       cause: error,
@@ -129,26 +129,26 @@ function spawned(file: string, args: readonly string[], options: StartOptions, c
 
 class Program {
   readonly #options: ProgramOptions;
-  readonly #output: KeptOutput;
-  readonly #errors = new KeptOutput();
+  readonly #output: OutputBuffer;
+  readonly #errors = new OutputBuffer();
   readonly #mark = `HAFT_PROGRAM=${systemPorts.ids.next("program")}`;
-  #stop: Stop | undefined;
+  #stop: ProgramStop | undefined;
   #stopping: Promise<void> | undefined;
 
   constructor(options: ProgramOptions) {
     this.#options = options;
-    this.#output = new KeptOutput(options.onOutput);
+    this.#output = new OutputBuffer(options.onOutput);
   }
 
   async run(): Promise<ProgramEnd> {
     const { clock, limits, signal } = this.#options;
     const child = this.#start();
-    const root = await this.#started(child);
+    const root = await this.#whenStarted(child);
     const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
     const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
-    const cancelTimer = clock.timer(() => this.#end(root, "time"), limits.timeoutMs);
-    const cancelWatch = this.#watch(root);
-    const aborted = (): void => this.#end(root, "cancelled");
+    const cancelTimer = clock.timer(() => this.#stopTree(root, "time"), limits.timeoutMs);
+    const cancelWatch = this.#watchLimits(root);
+    const aborted = (): void => this.#stopTree(root, "cancelled");
     signal.addEventListener("abort", aborted, { once: true });
     if (signal.aborted) aborted();
     this.#listen(child, root);
@@ -158,7 +158,7 @@ class Program {
       if (HAS_PROCESS_GROUPS) await killTree(root, clock); // without groups, the descendants of a program that has ended cannot be found
       const done = new AbortController();
       void closed.then(() => done.abort());
-      await pause(clock, LAST_OUTPUT_MS, done.signal);
+      await sleep(clock, LAST_OUTPUT_MS, done.signal);
     } finally {
       cancelTimer();
       cancelWatch();
@@ -171,25 +171,25 @@ class Program {
   }
 
   #start(): ChildProcess {
-    const { program, args, folder, environment, stdin, sandbox, merged } = this.#options;
+    const { program, args, folder, environment, stdin, sandbox, mergesStderr } = this.#options;
     const exceptions = sandbox?.exceptions ?? [];
     const filter = sandbox === undefined ? undefined : seccompFilter();
     const inherited = exceptions.filter(({ kind }) => kind !== "hidden").map(({ fd }) => fd);
     // without a sandbox no shell is put in between: it would hide the error of a program that does not exist
-    const command = [...(merged || sandbox !== undefined ? this.#limited() : []), program, ...args];
-    const argv = sandbox === undefined ? command : [sandbox.bubblewrap.path, ...this.#sandboxed(sandbox, filter !== undefined), ...command];
+    const command = [...(mergesStderr || sandbox !== undefined ? this.#limitCommand() : []), program, ...args];
+    const argv = sandbox === undefined ? command : [sandbox.bubblewrap.path, ...this.#sandboxArguments(sandbox, filter !== undefined), ...command];
     const [file = program, ...rest] = argv;
     const [name = "", value = ""] = this.#mark.split("=");
-    const given: readonly StdioPlace[] = [
+    const given: readonly StdioEntry[] = [
       stdin === undefined ? "ignore" : "pipe",
       "pipe",
       "pipe",
       filter === undefined ? "ignore" : "pipe",
       ...inherited,
     ];
-    const { stdio, close } = withoutInherited(given);
+    const { stdio, close } = excludeInherited(given);
     const env = { ...environment, [name]: value };
-    const child = spawned(file, rest, { env, cwd: folder, stdio, shell: false, detached: HAS_PROCESS_GROUPS, windowsHide: true }, close);
+    const child = spawnProgram(file, rest, { env, cwd: folder, stdio, shell: false, detached: HAS_PROCESS_GROUPS, windowsHide: true }, close);
     const [, , , seccomp] = child.stdio;
     if (seccomp !== null && seccomp !== undefined && "end" in seccomp) {
       seccomp.on("error", () => undefined); // it ended before it had read the filter; its exit code says so
@@ -199,7 +199,7 @@ class Program {
   }
 
   /** Returns the arguments for the sandbox. Descriptors of exceptions begin at 4, in their order. */
-  #sandboxed({ bubblewrap, policy, exceptions }: ProgramSandbox, filtered: boolean): readonly string[] {
+  #sandboxArguments({ bubblewrap, policy, exceptions }: ProgramSandbox, filtered: boolean): readonly string[] {
     let next = 4;
     const numbered = exceptions.map((each) => (each.kind === "hidden" ? each : { ...each, fd: next++ }));
     return sandboxArguments(bubblewrap, policy, {
@@ -210,14 +210,14 @@ class Program {
   }
 
   /** Returns the command that sets the limits. No limit on processes without a sandbox: the kernel would count all processes of the user. */
-  #limited(): readonly string[] {
-    const { limits, sandbox, merged } = this.#options;
+  #limitCommand(): readonly string[] {
+    const { limits, sandbox, mergesStderr } = this.#options;
     const processes = sandbox === undefined ? "-" : String(limits.maxProcesses * THREADS_PER_PROCESS);
     const numbers = [MAX_OPEN_FILES, Math.ceil(limits.maxMemoryBytes / 1024), Math.ceil(limits.maxFileBytes / 512)].map(String);
-    return ["/bin/sh", "-c", WITH_LIMITS, "haft", ...numbers, processes, merged ? "merged" : "-"];
+    return ["/bin/sh", "-c", LIMITS_SCRIPT, "haft", ...numbers, processes, mergesStderr ? "merged" : "-"];
   }
 
-  #started(child: ChildProcess): Promise<TreeRoot> {
+  #whenStarted(child: ChildProcess): Promise<TreeRoot> {
     const { program, folder } = this.#options;
     return new Promise((resolve, reject) => {
       child.once("spawn", () => {
@@ -227,16 +227,16 @@ class Program {
         resolve({ pid, mark: this.#mark });
       });
       child.once("error", (error) => {
-        const reason = startProblem({ command: program, cwd: folder }, error);
+        const reason = describeStartError({ command: program, cwd: folder }, error);
         reject(new ToolError("unavailable", `The program could not be started: ${reason}.`, { cause: error, outcome: "not_started" }));
       });
     });
   }
 
   #listen({ stdin, stdout, stderr }: ChildProcess, root: TreeRoot): void {
-    const take = (kept: KeptOutput) => (chunk: Buffer) => {
+    const take = (kept: OutputBuffer) => (chunk: Buffer) => {
       kept.push(chunk);
-      if (this.#output.bytes + this.#errors.bytes > this.#options.limits.maxOutputBytes) this.#end(root, "output");
+      if (this.#output.bytes + this.#errors.bytes > this.#options.limits.maxOutputBytes) this.#stopTree(root, "output");
     };
     stdout?.on("data", take(this.#output));
     stderr?.on("data", take(this.#errors));
@@ -244,30 +244,30 @@ class Program {
     stdin?.end(this.#options.stdin);
   }
 
-  #watch(root: TreeRoot): () => void {
+  #watchLimits(root: TreeRoot): () => void {
     const { clock, limits } = this.#options;
     if (process.platform !== "linux" || (limits.maxMemoryBytes === Infinity && limits.maxProcesses === Infinity)) return () => undefined;
     let cancel = (): void => undefined;
     let lookAt = clock.now() + WATCH_MS;
-    let tasks = tasksOfMachine();
+    let tasks = countMachineTasks();
     let soonest = 0;
     const look = (): void => {
       const startedAt = clock.now();
-      const { processes, bytes } = usageOf(root);
-      if (bytes > limits.maxMemoryBytes) return this.#end(root, "memory");
+      const { processes, bytes } = readTreeUsage(root);
+      if (bytes > limits.maxMemoryBytes) return this.#stopTree(root, "memory");
       if (processes > limits.maxProcesses) return tooMany();
-      tasks = tasksOfMachine();
+      tasks = countMachineTasks();
       soonest = clock.now() + WATCH_SHARE * (clock.now() - startedAt); // on a busy machine, other programs may start as many tasks
       lookAt = Math.max(clock.now() + WATCH_MS, soonest);
       watchOn();
     };
-    const tooMany = (): void => this.#end(root, "processes");
+    const tooMany = (): void => this.#stopTree(root, "processes");
     const glance = (): void => {
-      const [now, count] = [clock.now(), tasksOfMachine()];
+      const [now, count] = [clock.now(), countMachineTasks()];
       const grown = (count - tasks) / limits.maxProcesses;
-      if (now >= lookAt || (now >= soonest && grown > 1)) return grown > 1 && hasMoreThan(limits.maxProcesses, root) ? tooMany() : look();
+      if (now >= lookAt || (now >= soonest && grown > 1)) return grown > 1 && hasMoreProcessesThan(limits.maxProcesses, root) ? tooMany() : look();
       if (grown <= FAR_BEYOND) return watchOn();
-      if (hasMoreThan(limits.maxProcesses, root)) return tooMany();
+      if (hasMoreProcessesThan(limits.maxProcesses, root)) return tooMany();
       tasks = count; // the new tasks belong to other programs
       watchOn();
     };
@@ -276,7 +276,7 @@ class Program {
     return () => cancel();
   }
 
-  #end(root: TreeRoot, stop: Stop): void {
+  #stopTree(root: TreeRoot, stop: ProgramStop): void {
     if (this.#stopping !== undefined) return;
     this.#stop = stop;
     this.#stopping = this.#endTree(root, stop === "time" || stop === "cancelled");
@@ -286,7 +286,7 @@ class Program {
   async #endTree(root: TreeRoot, gently: boolean): Promise<void> {
     const { clock, sandbox } = this.#options;
     if (gently && signalTree(root, "SIGTERM", new Set(sandbox === undefined ? [] : [root.pid])) > 0) {
-      for (let waitedMs = 0; waitedMs < GRACE_MS && isTreeAlive(root); waitedMs += POLL_MS) await pause(clock, POLL_MS);
+      for (let waitedMs = 0; waitedMs < GRACE_MS && isTreeAlive(root); waitedMs += POLL_MS) await sleep(clock, POLL_MS);
     }
     await killTree(root, clock);
   }
@@ -297,9 +297,9 @@ class Program {
     const output = this.#output.text();
     const errorOutput = this.#errors.text();
     if (this.#stop !== undefined) return { exitCode: undefined, stop: this.#stop, output, errorOutput };
-    const { sandbox, merged } = this.#options;
+    const { sandbox, mergesStderr } = this.#options;
     // matched by its prefix: before `exec 2>&1`, the shell may warn too, for example that its locale is not installed
-    if (sandbox !== undefined && merged && child.exitCode !== 0 && /^bwrap: /mu.test(errorOutput))
+    if (sandbox !== undefined && mergesStderr && child.exitCode !== 0 && /^bwrap: /mu.test(errorOutput))
       throw new ToolError("unavailable", `The sandbox could not be created: ${errorOutput.trim()}`, {
         outcome: "not_started",
         retryable: false,

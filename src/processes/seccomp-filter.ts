@@ -1,7 +1,7 @@
 /** The system calls refused to a sandboxed program: parts of the kernel and ways around the limits that ordinary programs do not need. */
 
 /** Numbers of the system calls on x64 and on arm64. @see https://github.com/torvalds/linux/blob/master/arch/x86/entry/syscalls/syscall_64.tbl */
-const REFUSED: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
+const REFUSED_SYSCALLS: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
   // the user's keys, which no namespace isolates
   add_key: [248, 217],
   request_key: [249, 218],
@@ -91,7 +91,7 @@ export function seccompFilter(): Buffer | undefined {
     [LOAD, 0, 0, AT_NUMBER],
     [JUMP_AT_LEAST, 0, 1, X32_BIT],
     [RETURN, 0, 0, ERRNO | ENOSYS],
-    ...Object.values(REFUSED).flatMap((numbers): readonly Instruction[] => [
+    ...Object.values(REFUSED_SYSCALLS).flatMap((numbers): readonly Instruction[] => [
       [JUMP_EQUAL, 0, 1, numbers[machine.column]],
       [RETURN, 0, 0, ERRNO | EPERM],
     ]),

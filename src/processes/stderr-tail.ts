@@ -1,15 +1,15 @@
 /** Keeps the end of what a server writes to standard error, to quote it when the server fails. */
 import type { Redact } from "../core/base/redact.ts";
-import { beginning } from "../core/base/short-text.ts";
+import { firstChars } from "../core/base/short-text.ts";
 
-const KEPT_BYTES = 8 * 1024;
-const QUOTED_LINES = 20;
+const TAIL_BYTES = 8 * 1024;
+const MAX_QUOTED_LINES = 20;
 const QUOTED_LENGTH = 300;
 
-export class LastWords {
+export class StderrTail {
   readonly #redact: Redact;
   #tail = Buffer.alloc(0);
-  #isCut = false;
+  #isTruncated = false;
 
   /** @param redact applied to quoted text */
   constructor(redact: Redact) {
@@ -17,25 +17,25 @@ export class LastWords {
   }
 
   push(chunk: Buffer): void {
-    const tail = chunk.length >= KEPT_BYTES ? chunk : Buffer.concat([this.#tail, chunk]);
-    this.#isCut ||= tail.length > KEPT_BYTES;
-    this.#tail = Buffer.from(tail.subarray(Math.max(0, tail.length - KEPT_BYTES)));
+    const tail = chunk.length >= TAIL_BYTES ? chunk : Buffer.concat([this.#tail, chunk]);
+    this.#isTruncated ||= tail.length > TAIL_BYTES;
+    this.#tail = Buffer.from(tail.subarray(Math.max(0, tail.length - TAIL_BYTES)));
   }
 
   /** Returns the last lines, safe to print to a terminal. */
   lines(): readonly string[] {
     const text = this.#tail.toString("utf8");
-    const whole = this.#isCut ? text.slice(firstEnd(text)) : text;
-    return this.#redact(printable(this.#redact(whole))) // what could not be seen may have stood within a secret
+    const whole = this.#isTruncated ? text.slice(findFirstBreak(text)) : text;
+    return this.#redact(stripControlCharacters(this.#redact(whole))) // what could not be seen may have stood within a secret
       .split("\n")
       .filter((line) => line.trim() !== "")
-      .slice(-QUOTED_LINES)
-      .map((line) => beginning(line, QUOTED_LENGTH));
+      .slice(-MAX_QUOTED_LINES)
+      .map((line) => firstChars(line, QUOTED_LENGTH));
   }
 }
 
 /** The end of the line, else of the word, of which a text that was cut has the end only: it may be the end of a secret. */
-function firstEnd(text: string): number {
+function findFirstBreak(text: string): number {
   const end = text.search(/\n/u);
   if (end >= 0) return end;
   const space = text.search(/\s/u);
@@ -46,6 +46,6 @@ const ESCAPE_SEQUENCE = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0
 const INVISIBLE = /[\p{Cc}\p{Cf}]/gu;
 
 /** Removes everything that could control a terminal or hide text: escape sequences, control and format characters, except newlines and tabs. */
-export function printable(text: string): string {
+export function stripControlCharacters(text: string): string {
   return text.replace(ESCAPE_SEQUENCE, "").replace(INVISIBLE, (character) => (character === "\n" || character === "\t" ? character : ""));
 }

@@ -9,12 +9,12 @@ export class BareNames {
   readonly #shared = new Map<string, readonly ToolFamily[]>();
 
   /** The family of this name if only one toolset has it. */
-  unique(name: string): ToolFamily | undefined {
+  findUnique(name: string): ToolFamily | undefined {
     return this.#unique.get(name);
   }
 
   /** The families of this name, in the order of registration. */
-  all(name: string): readonly ToolFamily[] {
+  findAll(name: string): readonly ToolFamily[] {
     const only = this.#unique.get(name);
     return only === undefined ? (this.#shared.get(name) ?? NONE) : [only];
   }
@@ -39,7 +39,7 @@ export class BareNames {
   }
 
   remove(name: string, family: ToolFamily): void {
-    const left = this.all(name).filter((other) => other !== family);
+    const left = this.findAll(name).filter((other) => other !== family);
     this.#unique.delete(name);
     this.#shared.delete(name);
     const [only] = left;

@@ -19,26 +19,26 @@ const MAX_IDENTITY_KEYS = 16;
 export function checkCache(name: string, tool: Fields): void {
   const { cache } = tool;
   if (cache === undefined) return;
-  const fault = faultOf(cache) ?? (isJsonObject(cache) ? settingsFault(cache) : undefined);
+  const fault = findCacheProblem(cache) ?? (isJsonObject(cache) ? findSettingsProblem(cache) : undefined);
   if (fault !== undefined)
     throw new ToolError("invalid_argument", `cache${fault.field} of tool ${JSON.stringify(name)} must be ${fault.expected}.`);
-  const reason = reasonToRun(tool);
+  const reason = findUncacheableReason(tool);
   if (reason !== undefined)
     throw new ToolError("invalid_argument", `Tool ${JSON.stringify(name)} cannot be cached: ${reason.why}.`, { hint: reason.hint });
 }
 
 /** Cache settings that were checked and normalized: the scope `tick` is `turn`. */
-export interface ReadCacheSettings extends CacheSettings {
+export interface NormalizedCacheSettings extends CacheSettings {
   readonly scope: Exclude<CacheScope, "tick">;
 }
 
 /** Normalizes cache settings; a scope alone is shorthand for settings with that scope. */
-export function cacheSettings(cache: CacheScope | CacheSettings): ReadCacheSettings {
+export function normalizeCacheSettings(cache: CacheScope | CacheSettings): NormalizedCacheSettings {
   const { scope, ...settings } = typeof cache === "string" ? { scope: cache } : cache;
   return { ...settings, scope: scope === "tick" ? "turn" : scope };
 }
 
-const OTHER_WORDS = ["cacheable", "cache_scope", "cache_ttl"] as const;
+const CACHE_ALIASES = ["cacheable", "cache_scope", "cache_ttl"] as const;
 
 /**
  * Returns the cache settings of a tool given as data: `cache`, or the fields of the Evennia AI assistant: `cacheable`, `cache_scope` (default
@@ -46,10 +46,10 @@ const OTHER_WORDS = ["cacheable", "cache_scope", "cache_ttl"] as const;
  *
  * @throws ToolError `invalid_argument` with the key
  */
-export function cacheOfJson(json: Readonly<Record<string, unknown>>): unknown {
+export function readCacheFromJson(json: Readonly<Record<string, unknown>>): unknown {
   const wrong = (key: string, expected: string): ToolError =>
     new ToolError("invalid_argument", `${key} of tool ${JSON.stringify(json["name"])} must be ${expected}.`);
-  const [given] = OTHER_WORDS.filter((word) => isGiven(json[word]));
+  const [given] = CACHE_ALIASES.filter((word) => isGiven(json[word]));
   if (given === undefined) return json["cache"] ?? undefined;
   if (isGiven(json["cache"])) throw wrong("cache", `left out if ${given} is given: both say how long results are kept`);
   const { cacheable = false, cache_scope: scope = "turn", cache_ttl: seconds } = omitNull(json);
@@ -69,18 +69,18 @@ function omitNull(json: Readonly<Record<string, unknown>>): Readonly<Record<stri
   return Object.fromEntries(Object.entries(json).filter(([, value]) => value !== null));
 }
 
-interface Fault {
+interface CacheProblem {
   /** Such as `.ttlMs`; empty for the settings as a whole. */
   readonly field: string;
   readonly expected: string;
 }
 
-function faultOf(cache: unknown): Fault | undefined {
+function findCacheProblem(cache: unknown): CacheProblem | undefined {
   if (isJsonObject(cache) || isScope(cache)) return undefined;
   return { field: "", expected: `${SCOPE_WORDS}, or an object with ${SETTINGS.join(", ")}` };
 }
 
-function settingsFault(settings: object): Fault | undefined {
+function findSettingsProblem(settings: object): CacheProblem | undefined {
   const { scope, ttlMs, identity, ...others }: { readonly [Key in keyof CacheSettings]?: unknown } = settings;
   if (!isScope(scope)) return { field: ".scope", expected: SCOPE_WORDS };
   if (ttlMs !== undefined && !(typeof ttlMs === "number" && ttlMs > 0 && ttlMs <= MILLISECONDS.max))
@@ -104,7 +104,7 @@ function isIdentity(value: unknown): boolean {
   return new Set(value).size === value.length && value.every((key) => typeof key === "string" && key !== "");
 }
 
-function reasonToRun(tool: Fields): { readonly why: string; readonly hint: string } | undefined {
+function findUncacheableReason(tool: Fields): { readonly why: string; readonly hint: string } | undefined {
   const { effects, category } = tool;
   if (!declaresNoWrites(effects)) {
     return {
@@ -112,12 +112,12 @@ function reasonToRun(tool: Fields): { readonly why: string; readonly hint: strin
       hint: "Declare its effects as { reads: […], writes: [] }: a result is dropped when what it was read from is written.",
     };
   }
-  if (effects?.destructive === true) return { why: "it is destructive", hint: RUN_EACH_TIME };
-  if (category === "DANGEROUS" || category === "TERMINAL") return { why: `its category is ${category}`, hint: RUN_EACH_TIME };
-  if (tool.oncePerTurn === true) return { why: "it may run once a turn", hint: RUN_EACH_TIME };
-  if (tool.endsTurn === true) return { why: "it ends the turn", hint: RUN_EACH_TIME };
-  if (tool.providerExecuted === true) return { why: "it is run by the model's provider", hint: RUN_EACH_TIME };
+  if (effects?.destructive === true) return { why: "it is destructive", hint: LEAVE_OUT_HINT };
+  if (category === "DANGEROUS" || category === "TERMINAL") return { why: `its category is ${category}`, hint: LEAVE_OUT_HINT };
+  if (tool.oncePerTurn === true) return { why: "it may run once a turn", hint: LEAVE_OUT_HINT };
+  if (tool.endsTurn === true) return { why: "it ends the turn", hint: LEAVE_OUT_HINT };
+  if (tool.providerExecuted === true) return { why: "it is run by the model's provider", hint: LEAVE_OUT_HINT };
   return undefined;
 }
 
-const RUN_EACH_TIME = "Leave out cache.";
+const LEAVE_OUT_HINT = "Leave out cache.";

@@ -4,7 +4,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { ParsedInput, Tool } from "../core/tool.ts";
 import { isPromiseLike } from "../policy/attempts/deadline.ts";
 import type { Validator } from "../schema/compile-schema.ts";
-import { fitInput, type RepairOptions } from "../schema/repair/repair-input.ts";
+import { repairInput, type RepairOptions } from "../schema/repair/repair-input.ts";
 import { ValidationResult } from "../schema/validation-result.ts";
 
 /** Checks in the order of a call: the schema with its repairs, the tool's own rules, the program's schema library. */
@@ -13,7 +13,7 @@ export async function checkInput(
   validator: Validator,
   options: RepairOptions & { readonly given: unknown },
 ): Promise<ValidationResult> {
-  const fit = fitInput(copied(options.given), validator, options);
+  const fit = repairInput(copyGiven(options.given), validator, options);
   if (!fit.ok) return new ValidationResult(fit.problems.map(({ path, message }) => `${path}: ${message}`));
   const problems = tool.validate === undefined ? [] : readProblems(tool.validate(fit.value));
   const parsed = problems.length > 0 || tool.parseInput === undefined ? undefined : readParsed(await tool.parseInput(fit.value), "input");
@@ -24,7 +24,7 @@ export async function checkInput(
   });
 }
 
-function copied(given: unknown): ReturnType<typeof copyJson>["value"] {
+function copyGiven(given: unknown): ReturnType<typeof copyJson>["value"] {
   try {
     return copyJson(given ?? {}).value;
   } catch (error: unknown) {

@@ -1,15 +1,15 @@
 /** Checks the arguments of a registry, so that errors of the programmer are rejected before anything changes. */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { checkName } from "../core/call.ts";
-import { CALL_SETTINGS, checkMs, checkSettings, setsAny } from "../core/call-settings.ts";
-import { hintsOf, ToolError } from "../core/error.ts";
+import { CALL_SETTINGS, checkMs, checkCallSettings, hasAnySetting } from "../core/call-settings.ts";
+import { pickHints, ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Tool } from "../core/tool.ts";
 import { TOOLSET_FIELDS, type Toolset } from "../core/toolset.ts";
 import { checkCache } from "./check-cache.ts";
-import { keyTemplateFault } from "./check-key-templates.ts";
-import { checkAllFields, isPlainObject, MODEL_FIELDS, plainTool, refuseOtherWords } from "./check-tool-fields.ts";
-import { faultsOf } from "./toolset-faults.ts";
+import { findKeyTemplateError } from "./check-key-templates.ts";
+import { checkAllFields, isPlainObject, MODEL_FIELDS, toPlainTool, rejectFieldAliases } from "./check-tool-fields.ts";
+import { getFaultPolicy } from "./toolset-faults.ts";
 import { isStringArray } from "../core/base/json.ts";
 import { checkJsonSchema } from "../schema/check-json-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
@@ -28,24 +28,24 @@ type Unchecked<T> = { readonly [Field in keyof T]?: unknown };
  * @throws ToolError `invalid_argument` that lists all missing fields, or names the invalid one
  */
 export function checkTool(given: Tool): Tool {
-  const tool = namedTool(given);
-  if (tool.inputSchema === undefined) throw incomplete(tool);
-  return checkDeclared(tool);
+  const tool = checkNamedTool(given);
+  if (tool.inputSchema === undefined) throw missingFieldsError(tool);
+  return checkDeclaredTool(tool);
 }
 
 /** As `checkTool`, but a tool without an input schema accepts an object with any keys. */
 export function checkNewTool(given: NewTool): Tool {
   checkIsObject(given, "A tool must be an object with name, description and inputSchema.");
-  const tool = plainTool(given as Tool); // checked below
-  refuseOtherWords(given, tool);
-  return checkDeclared(namedTool(tool.inputSchema === undefined ? { ...tool, inputSchema: { type: "object" } } : tool));
+  const tool = toPlainTool(given as Tool); // checked below
+  rejectFieldAliases(given, tool);
+  return checkDeclaredTool(checkNamedTool(tool.inputSchema === undefined ? { ...tool, inputSchema: { type: "object" } } : tool));
 }
 
-function checkDeclared(given: Tool): Tool {
+function checkDeclaredTool(given: Tool): Tool {
   checkAllFields(given);
   checkCache(given.name, given);
   const tool = withJsonSchema(withJsonSchema(given, "inputSchema"), "outputSchema");
-  const fault = keyTemplateFault(tool.name, tool.effects, tool.inputSchema);
+  const fault = findKeyTemplateError(tool.name, tool.effects, tool.inputSchema);
   if (fault !== undefined) throw fault;
   return tool;
 }
@@ -62,41 +62,41 @@ function withJsonSchema(tool: Tool, field: "inputSchema" | "outputSchema"): Tool
   } catch (thrown: unknown) {
     const cause = ToolError.fromUnknown(thrown, "invalid_schema");
     throw new ToolError(cause.code, `${field} of tool ${JSON.stringify(tool.name)}: ${cause.message}`, {
-      ...hintsOf(cause),
+      ...pickHints(cause),
       cause: thrown,
     });
   }
 }
 
 /** As `checkTool`, for a tool that an engine listed: without a schema it is quarantined, not rejected. */
-export function checkBroughtTool(given: Tool): Tool {
-  const tool = namedTool(given);
+export function checkListedTool(given: Tool): Tool {
+  const tool = checkNamedTool(given);
   const { name, title, tags, execute }: Unchecked<Tool> & Pick<Tool, "name"> = tool;
-  if (title !== undefined && typeof title !== "string") throw wrong(name, "title", "a string");
-  if (execute !== undefined && typeof execute !== "function") throw wrong(name, "execute", "a function");
-  if (tags !== undefined && !isStringArray(tags)) throw wrong(name, "tags", "an array of strings");
+  if (title !== undefined && typeof title !== "string") throw fieldError(name, "title", "a string");
+  if (execute !== undefined && typeof execute !== "function") throw fieldError(name, "execute", "a function");
+  if (tags !== undefined && !isStringArray(tags)) throw fieldError(name, "tags", "an array of strings");
   if (tool.requiresReading !== undefined || tool.promptContribution !== undefined || tool.providers !== undefined)
     checkModelFields(name, tool);
   checkCache(name, tool);
-  if (setsAny(tool) || tool.maxConcurrent !== undefined) checkSettings(tool, `tool ${JSON.stringify(name)}`);
+  if (hasAnySetting(tool) || tool.maxConcurrent !== undefined) checkCallSettings(tool, `tool ${JSON.stringify(name)}`);
   return tool;
 }
 
 /** Returns the tool as a plain object, with a valid name and description. */
-function namedTool(given: Tool): Tool {
+function checkNamedTool(given: Tool): Tool {
   checkIsObject(given, "A tool must be an object with name, description and inputSchema.");
-  const tool = plainTool(given);
-  refuseOtherWords(given, tool);
+  const tool = toPlainTool(given);
+  rejectFieldAliases(given, tool);
   const { name, description }: Unchecked<Tool> = tool;
-  if (name === undefined || typeof description !== "string") throw incomplete(tool);
+  if (name === undefined || typeof description !== "string") throw missingFieldsError(tool);
   checkName(name, "tool");
   return tool;
 }
 
 function checkModelFields(name: string, tool: Tool): void {
-  for (const [field, { holds, expected }] of Object.entries(MODEL_FIELDS)) {
+  for (const [field, { isValid, expected }] of Object.entries(MODEL_FIELDS)) {
     const value: unknown = Reflect.get(tool, field);
-    if (value !== undefined && !holds(value)) throw wrong(name, field, expected);
+    if (value !== undefined && !isValid(value)) throw fieldError(name, field, expected);
   }
 }
 
@@ -107,7 +107,7 @@ function checkModelFields(name: string, tool: Tool): void {
  */
 export function checkToolset(toolset: Toolset): void {
   checkIsObject(toolset, "A toolset must be an object with a name.");
-  if (isPlainObject(toolset)) checkKnownKeys(toolset, TOOLSET_FIELDS, `The toolset ${quoted(toolset.name)}`);
+  if (isPlainObject(toolset)) checkKnownKeys(toolset, TOOLSET_FIELDS, `The toolset ${quoteValue(toolset.name)}`);
   const { name, engine, promptContribution }: Unchecked<Toolset> = toolset;
   checkName(name, "toolset");
   if (name.endsWith(":"))
@@ -115,10 +115,10 @@ export function checkToolset(toolset: Toolset): void {
   const owner = `toolset ${JSON.stringify(name)}`;
   if (engine !== undefined && typeof toolset.engine?.call !== "function")
     throw new ToolError("invalid_argument", `The engine of ${owner} has no function call().`);
-  if (promptContribution !== undefined && !MODEL_FIELDS.promptContribution.holds(promptContribution))
+  if (promptContribution !== undefined && !MODEL_FIELDS.promptContribution.isValid(promptContribution))
     throw new ToolError("invalid_argument", `promptContribution of ${owner} must be ${MODEL_FIELDS.promptContribution.expected}.`);
   if (toolset.defaults !== undefined) checkKnownKeys(toolset.defaults, CALL_SETTINGS, `defaults of ${owner}`);
-  checkSettings({ ...toolset.defaults, ...(toolset.maxConcurrent === undefined ? {} : { maxConcurrent: toolset.maxConcurrent }) }, owner);
+  checkCallSettings({ ...toolset.defaults, ...(toolset.maxConcurrent === undefined ? {} : { maxConcurrent: toolset.maxConcurrent }) }, owner);
   const { checkFormats, shared, place }: Unchecked<Toolset> = toolset;
   if (place !== undefined && (typeof place !== "string" || place === ""))
     throw new ToolError("invalid_argument", `place of ${owner} must be a name.`);
@@ -126,14 +126,14 @@ export function checkToolset(toolset: Toolset): void {
   if (checkFormats !== undefined && typeof checkFormats !== "boolean")
     throw new ToolError("invalid_argument", `checkFormats of ${owner} must be a boolean.`);
   checkMs(toolset.openTimeoutMs, "openTimeoutMs", owner);
-  faultsOf(toolset);
+  getFaultPolicy(toolset);
 }
 
 function checkIsObject(value: unknown, otherwise: string): void {
   if (typeof value !== "object" || value === null) throw new ToolError("invalid_argument", otherwise);
 }
 
-function incomplete(tool: Unchecked<Tool>): ToolError {
+function missingFieldsError(tool: Unchecked<Tool>): ToolError {
   const missing = [
     ...(tool.name === undefined ? ["name"] : []),
     ...(typeof tool.description === "string" ? [] : ["description"]),
@@ -145,11 +145,11 @@ function incomplete(tool: Unchecked<Tool>): ToolError {
   });
 }
 
-function wrong(tool: string, field: string, expected: string): ToolError {
+function fieldError(tool: string, field: string, expected: string): ToolError {
   return new ToolError("invalid_argument", `${field} of tool ${JSON.stringify(tool)} must be ${expected}.`);
 }
 
 /** @throws ToolError `invalid_argument` with this message unless the value is an array */
-export function checkList(value: unknown, message: string): void {
+export function checkArray(value: unknown, message: string): void {
   if (!Array.isArray(value)) throw new ToolError("invalid_argument", message);
 }

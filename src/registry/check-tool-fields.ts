@@ -1,63 +1,63 @@
 /** Checks the fields of a tool that a program defines, so that an error is found when the tool is made, not when a model calls it. */
 import { checkName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import { COUNT, isWithin, numberWithin, type Bounds } from "../core/base/number-bounds.ts";
+import { COUNT, isWithinBounds, describeBounds, type Bounds } from "../core/base/number-bounds.ts";
 import { CALL_SETTINGS } from "../core/call-settings.ts";
 import { copyJson, isJsonObject, isStringArray } from "../core/base/json.ts";
 import { TOOL_CATEGORIES, type Tool } from "../core/tool.ts";
-import { typeInWords } from "../core/base/wording.ts";
-import { own } from "../core/base/own.ts";
+import { describeValueType } from "../core/base/wording.ts";
+import { getOwn } from "../core/base/own.ts";
 import { checkCache } from "./check-cache.ts";
 import { didYouMean } from "../core/base/near-names.ts";
-import { atMost } from "../core/base/short-text.ts";
+import { truncateText } from "../core/base/short-text.ts";
 
 /** A check of a field, with a description of valid values. */
-export interface Claim {
-  readonly holds: (value: unknown) => boolean;
+export interface FieldRule {
+  readonly isValid: (value: unknown) => boolean;
   /** Completes "must be …". */
   readonly expected: string;
 }
 
-const anyText: Claim = { holds: (value) => typeof value === "string", expected: "a string" };
-const someText: Claim = { holds: (value) => typeof value === "string" && value !== "", expected: "a string that is not empty" };
-const flag: Claim = { holds: (value) => typeof value === "boolean", expected: "a boolean" };
-const handler: Claim = { holds: (value) => typeof value === "function", expected: "a function" };
-const textList: Claim = { holds: isStringArray, expected: "an array of strings" };
-const variables: Claim = {
-  holds: (value) => isJsonObject(value) && Object.values(value).every((item) => typeof item === "string"),
+const anyText: FieldRule = { isValid: (value) => typeof value === "string", expected: "a string" };
+const nonEmptyText: FieldRule = { isValid: (value) => typeof value === "string" && value !== "", expected: "a string that is not empty" };
+const anyBoolean: FieldRule = { isValid: (value) => typeof value === "boolean", expected: "a boolean" };
+const handler: FieldRule = { isValid: (value) => typeof value === "function", expected: "a function" };
+const textList: FieldRule = { isValid: isStringArray, expected: "an array of strings" };
+const variables: FieldRule = {
+  isValid: (value) => isJsonObject(value) && Object.values(value).every((item) => typeof item === "string"),
   expected: "an object of strings",
 };
-const record: Claim = { holds: isJsonObject, expected: "an object" };
-const schema: Claim = {
-  holds: (value) => typeof value === "boolean" || typeof value === "function" || isJsonObject(value),
+const anyObject: FieldRule = { isValid: isJsonObject, expected: "an object" };
+const schema: FieldRule = {
+  isValid: (value) => typeof value === "boolean" || typeof value === "function" || isJsonObject(value),
   expected: "a JSON Schema or a schema of a library with Standard Schema",
 };
-const resourceKeys: Claim = {
-  holds: (value) => typeof value === "function" || typeof value === "string" || isStringArray(value),
+const resourceKeys: FieldRule = {
+  isValid: (value) => typeof value === "function" || typeof value === "string" || isStringArray(value),
   expected: 'a key or a template such as "stock:{item}", an array of them, or a function that returns them',
 };
 
-const contribution: Claim = {
-  holds: (value) => isJsonObject(value) && isContribution(value),
+const contribution: FieldRule = {
+  isValid: (value) => isJsonObject(value) && isContribution(value),
   expected: 'an object with a "text" and optionally a "bucket", both strings',
 };
-const declarations: Claim = {
-  holds: (value) => isJsonObject(value) && Object.values(value).every(isPlainJson),
+const declarations: FieldRule = {
+  isValid: (value) => isJsonObject(value) && Object.values(value).every(isPlainJson),
   expected: "an object with one object of plain JSON for each wire format",
 };
 
 /** For fields that are checked together with others, or at their first use. */
-const checkedElsewhere: Claim = { holds: () => true, expected: "anything" };
+const checkedElsewhere: FieldRule = { isValid: () => true, expected: "anything" };
 
-function oneOf(...words: readonly string[]): Claim {
+function oneOf(...words: readonly string[]): FieldRule {
   return {
-    holds: (value) => typeof value === "string" && words.includes(value),
+    isValid: (value) => typeof value === "string" && words.includes(value),
     expected: words.map((word) => JSON.stringify(word)).join(" or "),
   };
 }
 
-function number(bounds: Bounds): Claim {
-  return { holds: (value) => isWithin(value, bounds), expected: numberWithin(bounds) };
+function number(bounds: Bounds): FieldRule {
+  return { isValid: (value) => isWithinBounds(value, bounds), expected: describeBounds(bounds) };
 }
 
 function isContribution({ text, bucket, ...others }: Readonly<Record<string, unknown>>): boolean {
@@ -77,10 +77,10 @@ const DECLARATION_LIMITS = { maxDepth: 32, maxNodes: 10_000, maxChars: 262_144 }
 
 /** Fields that affect what a model is shown, or when it may call the tool. Also checked for tools registered without `defineTool`. */
 export const MODEL_FIELDS = {
-  requiresReading: flag,
+  requiresReading: anyBoolean,
   promptContribution: contribution,
   providers: declarations,
-} as const satisfies Partial<Record<keyof Tool, Claim>>;
+} as const satisfies Partial<Record<keyof Tool, FieldRule>>;
 
 const FIELDS = {
   name: anyText,
@@ -88,52 +88,52 @@ const FIELDS = {
   description: anyText,
   inputSchema: schema,
   outputSchema: schema,
-  effects: record,
+  effects: anyObject,
   execute: handler,
   parseInput: handler,
   parseOutput: handler,
   validate: handler,
   tags: textList,
   maxConcurrent: number(COUNT),
-  oncePerTurn: flag,
-  composite: flag,
-  approveWhole: flag,
-  endsTurn: flag,
+  oncePerTurn: anyBoolean,
+  composite: anyBoolean,
+  approveWhole: anyBoolean,
+  endsTurn: anyBoolean,
   mode: oneOf("direct", "background", "stateful"),
-  notify: flag,
+  notify: anyBoolean,
   category: oneOf(...TOOL_CATEGORIES),
-  providerExecuted: flag,
+  providerExecuted: anyBoolean,
   unknownKeys: oneOf("drop", "refuse"),
   cache: checkedElsewhere,
   supersedes: handler,
   reducer: handler,
   requires: textList,
   documentation: anyText,
-  workingFolder: someText,
+  workingFolder: nonEmptyText,
   environment: variables,
   ...MODEL_FIELDS,
-  enabled: flag,
+  enabled: anyBoolean,
   unusable: anyText,
-  metadata: record,
+  metadata: anyObject,
   timeoutMs: number(CALL_SETTINGS.timeoutMs),
   deadlineMs: number(CALL_SETTINGS.deadlineMs),
   maxAttempts: number(CALL_SETTINGS.maxAttempts),
   maxResultBytes: number(CALL_SETTINGS.maxResultBytes),
   promoteAfterMs: number(CALL_SETTINGS.promoteAfterMs),
-} as const satisfies Record<keyof Tool, Claim>;
+} as const satisfies Record<keyof Tool, FieldRule>;
 
 const EFFECTS = {
   reads: resourceKeys,
   writes: resourceKeys,
-  idempotent: flag,
-  external: flag,
-  destructive: flag,
-  commutative: flag,
+  idempotent: anyBoolean,
+  external: anyBoolean,
+  destructive: anyBoolean,
+  commutative: anyBoolean,
   undo: handler,
   reconcile: handler,
-} as const satisfies Record<keyof NonNullable<Tool["effects"]>, Claim>;
+} as const satisfies Record<keyof NonNullable<Tool["effects"]>, FieldRule>;
 
-const REGISTERED_FIELDS: Readonly<Record<string, Claim>> = { ...FIELDS, inputSchema: checkedElsewhere, outputSchema: checkedElsewhere };
+const REGISTERED_FIELDS: Readonly<Record<string, FieldRule>> = { ...FIELDS, inputSchema: checkedElsewhere, outputSchema: checkedElsewhere };
 
 /** All fields except the two that are derived from the schemas. */
 const DEFINITION_FIELDS = Object.fromEntries(Object.entries(FIELDS).filter(([field]) => field !== "parseInput" && field !== "parseOutput"));
@@ -148,7 +148,7 @@ export function checkToolFields(definition: unknown): asserts definition is Tool
     throw new ToolError("invalid_argument", "A tool must be defined by a plain object with name, description and inputSchema.");
   const fields = definition;
   checkName(fields["name"], "tool");
-  if (fields["description"] === undefined) throw wrong(fields["name"], "description", undefined, "a string: it is what the model reads");
+  if (fields["description"] === undefined) throw fieldError(fields["name"], "description", undefined, "a string: it is what the model reads");
   checkFields(fields["name"], "", fields, DEFINITION_FIELDS);
   if (fields["effects"] !== undefined) checkFields(fields["name"], "effects.", fields["effects"], EFFECTS);
   checkComposite(fields["name"], fields);
@@ -184,13 +184,13 @@ const PLAIN_TOOLS = new WeakMap<Tool, Tool>();
  * Converts a tool to a plain object, the same one each time. Of an instance of a class, the fields of `Tool` are kept, including those of its
  * prototype, with methods bound to the instance; other fields are ignored.
  */
-export function plainTool(tool: Tool): Tool {
+export function toPlainTool(tool: Tool): Tool {
   if (isPlainObject(tool)) return tool;
   let plain = PLAIN_TOOLS.get(tool);
   if (plain === undefined) {
     const fields = Object.keys(FIELDS).flatMap((field) => {
       const value: unknown = Reflect.get(tool, field);
-      return value === undefined ? [] : [[field, isMethod(field, value) ? boundTo(tool, value) : value] as const];
+      return value === undefined ? [] : [[field, isMethod(field, value) ? bindMethod(tool, value) : value] as const];
     });
     plain = Object.fromEntries(fields) as unknown as Tool; // checked by its caller, as the instance would be
     PLAIN_TOOLS.set(tool, plain);
@@ -199,7 +199,7 @@ export function plainTool(tool: Tool): Tool {
 }
 
 /** Field names of other systems, and Haft's. Checked for instances of classes only; a plain object may have no unknown fields at all. */
-const OTHER_WORDS: Readonly<Record<string, keyof Tool>> = {
+const FIELD_ALIASES: Readonly<Record<string, keyof Tool>> = {
   parameters: "inputSchema",
   input_schema: "inputSchema",
   output_schema: "outputSchema",
@@ -210,24 +210,24 @@ const OTHER_WORDS: Readonly<Record<string, keyof Tool>> = {
 /**
  * Rejects an instance of a class with a field under another system's name, which would have no effect. Other fields of its own are allowed.
  *
- * @param tool the result of `plainTool`
+ * @param tool the result of `toPlainTool`
  * @param read words that the caller handles itself
  * @throws ToolError `invalid_argument` with the word and the field
  */
-export function refuseOtherWords(given: object, tool: Tool, read: readonly string[] = []): void {
+export function rejectFieldAliases(given: object, tool: Tool, read: readonly string[] = []): void {
   if (tool === given) return;
-  for (const [word, field] of Object.entries(OTHER_WORDS)) {
+  for (const [word, field] of Object.entries(FIELD_ALIASES)) {
     const value: unknown = Reflect.get(given, word);
     if (read.includes(word) || value === undefined || value === null || value === false || tool[field] !== undefined) continue;
     throw new ToolError("invalid_argument", `The tool ${JSON.stringify(tool.name)} has ${JSON.stringify(word)}, which is ${field} here.`, {
-      hint: SUCCESS_WORDS.has(word)
+      hint: SUCCESS_SHAPE_ALIASES.has(word)
         ? `Call it ${field}, or give the tool to withSuccessShape(), which reads ${word}.`
         : `Call it ${field}.`,
     });
   }
 }
 
-const SUCCESS_WORDS: ReadonlySet<string> = new Set(["parameters", "cacheable"]);
+const SUCCESS_SHAPE_ALIASES: ReadonlySet<string> = new Set(["parameters", "cacheable"]);
 
 /** Whether a field is a method. A schema of a library may be a function too, and is not. */
 function isMethod(field: string, value: unknown): value is (...given: never) => unknown {
@@ -235,7 +235,7 @@ function isMethod(field: string, value: unknown): value is (...given: never) => 
 }
 
 /** Binds a method and keeps the properties of the function, such as `locationOf` of `supersedes`. */
-function boundTo(tool: Tool, method: (...given: never) => unknown): unknown {
+function bindMethod(tool: Tool, method: (...given: never) => unknown): unknown {
   return Object.assign(method.bind(tool), method);
 }
 
@@ -246,14 +246,14 @@ export function isPlainObject(value: unknown): value is Readonly<Record<string, 
   return prototype === Object.prototype || prototype === null;
 }
 
-function checkFields(tool: string, prefix: string, fields: unknown, claims: Readonly<Record<string, Claim>>): void {
+function checkFields(tool: string, prefix: string, fields: unknown, claims: Readonly<Record<string, FieldRule>>): void {
   if (!isJsonObject(fields)) return;
   for (const field of Object.keys(fields)) {
     const value = fields[field];
     if (value === undefined) continue;
-    const claim = own(claims, field);
-    if (claim === undefined) throw unknownField(tool, prefix, field, Object.keys(claims));
-    if (!claim.holds(value)) throw wrong(tool, prefix + field, value, claim.expected);
+    const claim = getOwn(claims, field);
+    if (claim === undefined) throw unknownFieldError(tool, prefix, field, Object.keys(claims));
+    if (!claim.isValid(value)) throw fieldError(tool, prefix + field, value, claim.expected);
   }
 }
 
@@ -264,7 +264,7 @@ const APPROVAL_HINT =
 const GUARDRAILS_HINT = "Check a tool's calls with a hook: defineHook({ tool, beforeCall, afterCall }), in hooks of createRuntime().";
 
 /** Hints for the fields that other libraries have in a tool. */
-const WORDS_OF_LIBRARIES: Readonly<Record<string, string>> = {
+const LIBRARY_FIELD_HINTS: Readonly<Record<string, string>> = {
   parameters: INPUT_HINT,
   schema: INPUT_HINT,
   input: INPUT_HINT,
@@ -291,19 +291,19 @@ const WORDS_OF_LIBRARIES: Readonly<Record<string, string>> = {
   _meta: 'Did you mean "metadata"?',
 };
 
-function unknownField(tool: string, prefix: string, field: string, known: readonly string[]): ToolError {
+function unknownFieldError(tool: string, prefix: string, field: string, known: readonly string[]): ToolError {
   return new ToolError("invalid_argument", `Tool ${JSON.stringify(tool)} has an unknown field ${JSON.stringify(prefix + field)}.`, {
     hint:
-      own(WORDS_OF_LIBRARIES, field) ?? didYouMean(field, known, (near) => JSON.stringify(prefix + near)) ?? `Fields: ${known.join(", ")}.`,
+      getOwn(LIBRARY_FIELD_HINTS, field) ?? didYouMean(field, known, (near) => JSON.stringify(prefix + near)) ?? `Fields: ${known.join(", ")}.`,
   });
 }
 
-function wrong(tool: string, field: string, value: unknown, expected: string): ToolError {
+function fieldError(tool: string, field: string, value: unknown, expected: string): ToolError {
   return new ToolError("invalid_argument", `${field} of tool ${JSON.stringify(tool)} is ${describe(value)}; it must be ${expected}.`);
 }
 
 function describe(value: unknown): string {
   if (value === undefined) return "missing";
-  if (typeof value === "string") return JSON.stringify(atMost(value, 60));
-  return (typeof value === "object" && value !== null) || typeof value === "function" ? typeInWords(value) : String(value);
+  if (typeof value === "string") return JSON.stringify(truncateText(value, 60));
+  return (typeof value === "object" && value !== null) || typeof value === "function" ? describeValueType(value) : String(value);
 }

@@ -3,17 +3,17 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/sp
 import type { ToolOutput } from "../core/content.ts";
 import { declaresNoWrites, type Effects } from "../core/effects.ts";
 import type { ToolContext } from "../core/context.ts";
-import { ToolError, hintsOf } from "../core/error.ts";
+import { ToolError, pickHints } from "../core/error.ts";
 import type { JsonSchema, ParsedInput, Reducer, Tool } from "../core/tool.ts";
 import { checkJsonSchema } from "../schema/check-json-schema.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import type { InferAnswer, InferInput, InferReturn, InferSent } from "../schema/infer-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
 import { fromStandardSchema, withStandardSchema, type StandardJsonSchema } from "../schema/standard-schema.ts";
-import { isOwnSchema, isStandardSchema } from "../schema/library-schema.ts";
-import { keyTemplateFault } from "./check-key-templates.ts";
+import { isHaftSchema, isStandardSchema } from "../schema/library-schema.ts";
+import { findKeyTemplateError } from "./check-key-templates.ts";
 import { checkToolFields } from "./check-tool-fields.ts";
-import { checkTakesObjects } from "./object-input.ts";
+import { checkAcceptsObjects } from "./object-input.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /**
@@ -84,10 +84,10 @@ export function defineTool<
 >(definition: ToolOptions<Input, Output, Result>): DefinedTool<Input, Output> {
   checkToolFields(definition);
   const { inputSchema, outputSchema, effects, cache, ...fields } = definition;
-  const input = useSchema(inputSchema ?? { type: "object" }, "input", definition);
-  const fault = keyTemplateFault(definition.name, effects, input.jsonSchema);
+  const input = prepareSchema(inputSchema ?? { type: "object" }, "input", definition);
+  const fault = findKeyTemplateError(definition.name, effects, input.jsonSchema);
   if (fault !== undefined) throw fault;
-  const output = outputSchema === undefined ? undefined : useSchema(outputSchema, "output", definition);
+  const output = outputSchema === undefined ? undefined : prepareSchema(outputSchema, "output", definition);
   const tool = {
     ...fields,
     ...categoryPreset(definition),
@@ -106,15 +106,15 @@ function freezeWithLists<Fields extends object>(fields: Fields): Readonly<Fields
   return Object.freeze(fields);
 }
 
-function useSchema(
+function prepareSchema(
   source: SchemaSource,
   direction: "input" | "output",
   definition: Pick<Tool, "name" | "effects" | "unknownKeys">,
 ): { readonly jsonSchema: StandardJsonSchema; readonly parse: ((value: unknown) => ParsedInput | Promise<ParsedInput>) | undefined } {
   try {
-    const parsing = isStandardSchema(source) && !isOwnSchema(source) ? fromStandardSchema(source, direction) : undefined;
+    const parsing = isStandardSchema(source) && !isHaftSchema(source) ? fromStandardSchema(source, direction) : undefined;
     if (parsing === undefined) checkJsonSchema(source);
-    if (direction === "input") checkTakesObjects(parsing?.jsonSchema ?? source);
+    if (direction === "input") checkAcceptsObjects(parsing?.jsonSchema ?? source);
     const validator = compileSchema(copySchema(parsing?.jsonSchema ?? source), { formats: direction === "input" && parsing === undefined });
     const facade =
       direction === "input"
@@ -128,7 +128,7 @@ function useSchema(
     const cause = ToolError.fromUnknown(error, "invalid_schema");
     throw new ToolError(cause.code, `The ${direction} schema of tool ${JSON.stringify(definition.name)}: ${cause.message}`, {
       details: cause.details,
-      ...hintsOf(cause),
+      ...pickHints(cause),
       cause: error,
     });
   }

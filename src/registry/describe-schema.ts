@@ -1,7 +1,7 @@
 /** Describes a JSON Schema as lines of text: one for each property, with those of nested objects indented. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
-import { atMost } from "../core/base/short-text.ts";
+import { truncateText } from "../core/base/short-text.ts";
 
 const MAX_DEPTH = 4;
 /** Maximum number of lines for one schema; a longer one is better read as JSON. */
@@ -96,5 +96,5 @@ function oneLine(text: string): string {
     .slice(0, MAX_WORDS * 4)
     .replaceAll(/\s+/gu, " ")
     .trim();
-  return atMost(line, MAX_WORDS);
+  return truncateText(line, MAX_WORDS);
 }

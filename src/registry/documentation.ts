@@ -1,6 +1,6 @@
 /** The long documentation of a tool: an override, or else its own, or else its definition. */
 import { ToolError } from "../core/error.ts";
-import { checkRegistry, checkText, checkArgument, hasMethods } from "../core/check-argument.ts";
+import { checkRegistry, checkString, checkArgument, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import { describeSchema } from "./describe-schema.ts";
@@ -32,7 +32,7 @@ export interface Documentation {
  */
 export function documentationOf(registry: Registry, name: string, options: DocumentationOptions = {}): Documentation {
   checkRegistry(registry, "documentationOf()");
-  checkText(name, "documentationOf(registry, name)", "the name of a tool");
+  checkString(name, "documentationOf(registry, name)", "the name of a tool");
   checkKnownKeys(options, { overrides: "Map", visibility: "object" }, "documentationOf()");
   const { overrides, visibility } = options;
   const isRead = visibility === undefined || hasMethods(visibility, "permits");

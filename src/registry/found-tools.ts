@@ -9,25 +9,25 @@ export const FIND_TOOLS = `${CATALOG_TOOLSET}::find_tools`;
 /** The qualified name of the tool that calls a found tool. */
 export const CALL_TOOL = `${CATALOG_TOOLSET}::call_tool`;
 
-const FOUND = "found";
+const FOUND_KEY = "found";
 
-interface StateOfSession {
+interface SessionStateReader {
   state(toolset: string, key: string): JsonValue | undefined;
 }
 
 /** The found tools in the session's state: the same array until more are found. */
-export function foundIn(session: StateOfSession): JsonValue | undefined {
-  return session.state(CATALOG_TOOLSET, FOUND);
+export function readFoundTools(session: SessionStateReader): JsonValue | undefined {
+  return session.state(CATALOG_TOOLSET, FOUND_KEY);
 }
 
 /** Qualified names, in the order in which they were found. */
-export function foundNames(found: JsonValue | undefined): readonly string[] {
+export function parseFoundNames(found: JsonValue | undefined): readonly string[] {
   return found !== undefined && isJsonArray(found) ? found.filter((name) => typeof name === "string") : [];
 }
 
 /** Appends the names that are new. */
-export function noteFound(state: ToolState, names: readonly string[]): void {
-  const known = new Set(foundNames(state.get(FOUND)));
+export function addFoundTools(state: ToolState, names: readonly string[]): void {
+  const known = new Set(parseFoundNames(state.get(FOUND_KEY)));
   const added = names.filter((name) => !known.has(name));
-  if (added.length > 0) state.update(FOUND, (before) => [...foundNames(before), ...added]);
+  if (added.length > 0) state.update(FOUND_KEY, (before) => [...parseFoundNames(before), ...added]);
 }

@@ -3,10 +3,10 @@ import { declaresNoWrites } from "../core/effects.ts";
 import { copyJson, type JsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
-import { fitInput, type RepairOptions } from "../schema/repair/repair-input.ts";
+import { repairInput, type RepairOptions } from "../schema/repair/repair-input.ts";
 
 /** The repairs of a tool's inputs. If it declares no writes, guesses are allowed, and unknown keys dropped unless `unknownKeys` is set. */
-export function repairsOf({ effects, unknownKeys }: Tool): RepairOptions {
+export function repairOptionsOf({ effects, unknownKeys }: Tool): RepairOptions {
   const allowGuesses = declaresNoWrites(effects);
   return { dropUnknownKeys: unknownKeys === undefined ? allowGuesses : unknownKeys === "drop", allowGuesses };
 }
@@ -17,11 +17,11 @@ export function repairsOf({ effects, unknownKeys }: Tool): RepairOptions {
  *
  * @throws ToolError for an unusable schema; the function throws it for a value that is not JSON
  */
-export function inputRepair(tool: Tool): (input: unknown) => JsonObject | undefined {
+export function createInputRepair(tool: Tool): (input: unknown) => JsonObject | undefined {
   const validator = compileSchema(tool.inputSchema);
-  const repairs = repairsOf(tool);
+  const repairs = repairOptionsOf(tool);
   return (input) => {
-    const fitted = fitInput(copyJson(input).value, validator, repairs);
+    const fitted = repairInput(copyJson(input).value, validator, repairs);
     return fitted.ok ? fitted.value : undefined;
   };
 }

@@ -5,38 +5,38 @@ import type { Toolset } from "../core/toolset.ts";
 /** Opens toolsets that are added, and abandons those that are removed. */
 export interface LateOpener {
   /** Opens a toolset; undefined if there is nothing to open now. The promise never rejects. */
-  takeIn(toolset: Toolset): Promise<void> | undefined;
-  letGo(name: string): void;
+  openAdded(toolset: Toolset): Promise<void> | undefined;
+  abandonRemoved(name: string): void;
   /** Called when the tools on offer are listed. @param namespaces the listed namespaces; undefined for all */
-  noteListed(namespaces: ReadonlySet<string> | undefined): void;
+  onListed(namespaces: ReadonlySet<string> | undefined): void;
 }
 
 export class LateOpenings {
   /** @default no toolset is opened */
   opener: LateOpener | undefined = undefined;
   /** Whether any toolset is being opened. A field, because every call reads it. */
-  any = false;
+  isOpening = false;
   readonly #byToolset = new Map<string, Promise<void>>();
 
-  begin(toolset: Toolset): void {
-    const opening = this.opener?.takeIn(toolset);
+  start(toolset: Toolset): void {
+    const opening = this.opener?.openAdded(toolset);
     if (opening === undefined) return;
-    const over = opening.finally(() => {
-      if (this.#byToolset.get(toolset.name) === over) this.#drop(toolset.name); // otherwise another toolset has taken its name
+    const finished = opening.finally(() => {
+      if (this.#byToolset.get(toolset.name) === finished) this.#drop(toolset.name); // otherwise another toolset has taken its name
     });
-    this.#byToolset.set(toolset.name, over);
-    this.any = true;
+    this.#byToolset.set(toolset.name, finished);
+    this.isOpening = true;
   }
 
   /** Must be called when a toolset is removed. */
-  end(name: string): void {
+  remove(name: string): void {
     this.#drop(name);
-    this.opener?.letGo(name);
+    this.opener?.abandonRemoved(name);
   }
 
   #drop(name: string): void {
     this.#byToolset.delete(name);
-    this.any = this.#byToolset.size > 0;
+    this.isOpening = this.#byToolset.size > 0;
   }
 
   /**
@@ -44,7 +44,7 @@ export class LateOpenings {
    *
    * @param registry tells whether a tool of this name exists already
    */
-  of(name: string, registry: { has(name: string): boolean }): Promise<unknown> | undefined {
+  whenOpen(name: string, registry: { has(name: string): boolean }): Promise<unknown> | undefined {
     const { namespace } = splitName(name);
     if (namespace !== undefined) return this.#byToolset.get(namespace);
     return registry.has(name) ? undefined : Promise.all(this.#byToolset.values());

@@ -4,10 +4,10 @@ import { compareNames } from "./tool-search.ts";
 import type { ToolsetEntry } from "./toolset-entry.ts";
 
 /** Every tool that may be shown to models and clients, sorted by qualified name. */
-export function offeredTools(entries: Iterable<ToolsetEntry>): readonly RegisteredTool[] {
+export function listOfferedTools(entries: Iterable<ToolsetEntry>): readonly RegisteredTool[] {
   const offered: RegisteredTool[] = [];
   for (const entry of entries) {
-    if (!entry.offered) continue;
+    if (!entry.isOffered) continue;
     for (const family of entry.families.values())
       for (const registered of family.callable) if (registered.blocked === undefined) offered.push(registered);
   }
@@ -15,9 +15,9 @@ export function offeredTools(entries: Iterable<ToolsetEntry>): readonly Register
 }
 
 /** The tools that would be on offer if the permission rules did not deny them, sorted by qualified name. */
-export function deniedTools(entries: Iterable<ToolsetEntry>): readonly RegisteredTool[] {
+export function listDeniedTools(entries: Iterable<ToolsetEntry>): readonly RegisteredTool[] {
   const denied: RegisteredTool[] = [];
   for (const entry of entries)
-    if (entry.offered) for (const family of entry.families.values()) if (family.denied !== undefined) denied.push(...family.tools);
+    if (entry.isOffered) for (const family of entry.families.values()) if (family.denied !== undefined) denied.push(...family.tools);
   return denied.filter(({ enabled, blocked }) => enabled && blocked === undefined).sort(compareNames);
 }

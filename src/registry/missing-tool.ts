@@ -1,6 +1,6 @@
 /** Errors for names that mean no tool, or more than one. They say what was requested, and what would work. */
 import { ToolError } from "../core/error.ts";
-import { atMost } from "../core/base/short-text.ts";
+import { truncateText } from "../core/base/short-text.ts";
 
 const MAX_SHOWN_NAME = 120;
 const MAX_LISTED = 10;
@@ -16,39 +16,39 @@ export interface Alternatives {
 }
 
 /** `not_found` for a name that no tool has. */
-export function missingTool(name: string, { unknownToolset, near, few }: Alternatives): ToolError {
+export function missingToolError(name: string, { unknownToolset, near, few }: Alternatives): ToolError {
   const what =
     unknownToolset === undefined ? `No tool ${quote(name)}.` : `No tool ${quote(name)}: there is no toolset ${quote(unknownToolset)}.`;
-  if (near.length > 0) return new ToolError("not_found", `${what} Did you mean ${oneOf(near)}?`, { toolNames: near });
+  if (near.length > 0) return new ToolError("not_found", `${what} Did you mean ${formatAlternatives(near)}?`, { toolNames: near });
   if (few === undefined) return new ToolError("not_found", `${what} No tool has a name like it.`);
   if (few.length === 0) return new ToolError("not_found", `${what} There are no tools.`);
   return new ToolError("not_found", what, { hint: `Tools: ${[...few].sort().map(quote).join(", ")}.`, toolNames: few });
 }
 
 /** `not_found` for a name that no toolset has. */
-export function missingToolset(name: string, near: readonly string[]): ToolError {
-  return new ToolError("not_found", `No toolset ${quote(name)}.${near.length === 0 ? "" : ` Did you mean ${oneOf(near)}?`}`);
+export function missingToolsetError(name: string, near: readonly string[]): ToolError {
+  return new ToolError("not_found", `No toolset ${quote(name)}.${near.length === 0 ? "" : ` Did you mean ${formatAlternatives(near)}?`}`);
 }
 
 /** `ambiguous` for a bare name that several toolsets have. @param candidates qualified names */
-export function ambiguousTool(name: string, candidates: readonly string[]): ToolError {
+export function ambiguousToolError(name: string, candidates: readonly string[]): ToolError {
   const sorted = [...candidates].sort();
   return new ToolError("ambiguous", `${quote(name)} is a tool of ${sorted.length} toolsets.`, {
-    hint: `Call ${oneOf(sorted)}.`,
+    hint: `Call ${formatAlternatives(sorted)}.`,
     details: sorted,
     toolNames: sorted,
   });
 }
 
 /** `permission_denied` for a tool that exists but is hidden. */
-export function hiddenTool(name: string, operatorHint?: string): ToolError {
+export function hiddenToolError(name: string, operatorHint?: string): ToolError {
   return new ToolError("permission_denied", `The tool ${quote(name)} is not offered here and was not run.`, {
     hint: "Use one of the tools that are offered, or say that this one would be needed.",
     ...(operatorHint === undefined ? {} : { operatorHint }),
   });
 }
 
-function oneOf(names: readonly string[]): string {
+function formatAlternatives(names: readonly string[]): string {
   const shown = names.slice(0, MAX_LISTED).map(quote);
   const rest = names.length - shown.length;
   if (rest > 0) return `${shown.join(", ")} or one of ${rest} more`;
@@ -57,5 +57,5 @@ function oneOf(names: readonly string[]): string {
 }
 
 function quote(name: string): string {
-  return JSON.stringify(atMost(name, MAX_SHOWN_NAME));
+  return JSON.stringify(truncateText(name, MAX_SHOWN_NAME));
 }

@@ -1,7 +1,7 @@
 /** Chooses among overloads by the input. */
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
-import { isComputer, safetyChecks, withoutChecks } from "../core/safety-checks.ts";
+import { isComputerTool, readSafetyChecks, withoutSafetyChecks } from "../core/safety-checks.ts";
 import { fingerprintOf } from "./prepare-toolset.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
@@ -18,25 +18,25 @@ export function chooseOverload(candidates: readonly RegisteredTool[], input: Jso
   const [first] = candidates;
   if (first === undefined) throw new ToolError("invalid_argument", "There is no candidate to choose from.");
   if (candidates.length === 1) return first;
-  const checks = isJsonObject(input) ? safetyChecks(input) : undefined;
-  const computers = checks === undefined ? [] : candidates.filter(({ tool }) => isComputer(tool));
-  if (computers.length > 0 && isJsonObject(input)) return chooseOverload(computers, withoutChecks(input, checks));
+  const checks = isJsonObject(input) ? readSafetyChecks(input) : undefined;
+  const computers = checks === undefined ? [] : candidates.filter(({ tool }) => isComputerTool(tool));
+  if (computers.length > 0 && isJsonObject(input)) return chooseOverload(computers, withoutSafetyChecks(input, checks));
   const usable = candidates.filter((candidate) => candidate.quarantine === undefined);
   const fitting = usable.filter((candidate) => candidate.inputValidator.check(input));
-  return mostKeys(fitting.length > 0 ? fitting : usable, input) ?? first;
+  return findMostKeys(fitting.length > 0 ? fitting : usable, input) ?? first;
 }
 
 /** The fingerprint to offer a tool with; undefined unless several tools of its name are on offer. @param family all tools of its name */
 export function offeredFingerprint(registered: RegisteredTool, family: readonly RegisteredTool[]): string | undefined {
-  if (registered.tool.providerExecuted === true || family.length < 2 || family.filter(isOnOffer).length < 2) return undefined;
+  if (registered.tool.providerExecuted === true || family.length < 2 || family.filter(isOffered).length < 2) return undefined;
   return fingerprintOf(registered);
 }
 
-function isOnOffer({ enabled, denied, blocked }: RegisteredTool): boolean {
+function isOffered({ enabled, denied, blocked }: RegisteredTool): boolean {
   return enabled && denied === undefined && blocked === undefined;
 }
 
-function mostKeys(candidates: readonly RegisteredTool[], input: JsonValue): RegisteredTool | undefined {
+function findMostKeys(candidates: readonly RegisteredTool[], input: JsonValue): RegisteredTool | undefined {
   const keys = isJsonObject(input) ? Object.keys(input) : [];
   let best: RegisteredTool | undefined;
   let bestCount = -1;

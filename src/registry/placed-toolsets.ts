@@ -25,12 +25,12 @@ interface PlaceOptions {
 }
 
 /** Returns the toolsets and sources, with those replaced that this process cannot run. */
-export function placedParts(options: PlacedOptions): Required<Pick<PlacedOptions, "toolsets" | "sources">> {
+export function applyPlaces(options: PlacedOptions): Required<Pick<PlacedOptions, "toolsets" | "sources">> {
   const { toolsets = [], sources = [], places = [], store, strict = false } = options;
   const placing = { places, store, strict };
   return {
-    toolsets: toolsets.map((toolset) => placedToolset(toolset, placing)),
-    sources: sources.map((source) => placedSource(source, placing)),
+    toolsets: toolsets.map((toolset) => applyPlace(toolset, placing)),
+    sources: sources.map((source) => applyPlaceToSource(source, placing)),
   };
 }
 
@@ -38,24 +38,24 @@ export function placedParts(options: PlacedOptions): Required<Pick<PlacedOptions
  * Returns the toolset unchanged if this process has its place. Otherwise returns one with the same declared tools, whose calls end with `unavailable`
  * and name the process that has the place; nothing of the toolset is opened or run here.
  */
-function placedToolset(toolset: Toolset, options: PlaceOptions): Toolset {
+function applyPlace(toolset: Toolset, options: PlaceOptions): Toolset {
   const place = isObject(toolset) ? toolset.place : undefined; // an invalid toolset is rejected when it is registered
   if (place === undefined || options.places.includes(place)) return toolset;
   const { engine, tools, ...rest } = toolset;
-  const brings = tools === undefined && engine?.open !== undefined && !options.strict;
+  const listsTools = tools === undefined && engine?.open !== undefined && !options.strict;
   return {
     ...rest,
-    engine: elsewhere(toolset.name, place, { ...options, brings }),
+    engine: createUnavailableEngine(toolset.name, place, { ...options, listsTools }),
     ...(tools === undefined ? {} : { tools: tools.map(({ execute: _execute, ...described }) => described) }),
   };
 }
 
 /** Returns a source whose toolsets are replaced likewise. Each toolset keeps the same engine object across loads. */
-function placedSource(source: ToolSource, options: PlaceOptions): ToolSource {
+function applyPlaceToSource(source: ToolSource, options: PlaceOptions): ToolSource {
   if (!isObject(source) || typeof source.load !== "function") return source; // it is rejected when it is opened
   const engines = new Map<string, Engine>();
   const place = (toolset: Toolset): Toolset => {
-    const placed = placedToolset(toolset, options);
+    const placed = applyPlace(toolset, options);
     if (placed === toolset || placed.engine === undefined) return placed;
     const engine = engines.get(toolset.name) ?? placed.engine;
     engines.set(toolset.name, engine);
@@ -69,14 +69,14 @@ function placedSource(source: ToolSource, options: PlaceOptions): ToolSource {
 }
 
 /** @param brings true if the replaced engine lists tools, unknown here: calls of them end with the reason, as if opening had failed */
-function elsewhere(toolset: string, place: string, options: PlaceOptions & { readonly brings: boolean }): Engine {
-  const failure = (): Promise<ToolError> => notHere(toolset, place, options.store);
+function createUnavailableEngine(toolset: string, place: string, options: PlaceOptions & { readonly listsTools: boolean }): Engine {
+  const failure = (): Promise<ToolError> => wrongPlaceError(toolset, place, options.store);
   return {
     kind: "elsewhere",
     async call() {
       throw await failure();
     },
-    ...(options.brings
+    ...(options.listsTools
       ? {
           async open() {
             throw await failure();
@@ -86,8 +86,8 @@ function elsewhere(toolset: string, place: string, options: PlaceOptions & { rea
   };
 }
 
-async function notHere(toolset: string, place: string, store: Store | undefined): Promise<ToolError> {
-  const having = await holders(place, store);
+async function wrongPlaceError(toolset: string, place: string, store: Store | undefined): Promise<ToolError> {
+  const having = await describeHolders(place, store);
   return new ToolError("unavailable", `The toolset ${JSON.stringify(toolset)} is at the place ${JSON.stringify(place)}, ${having}.`, {
     retryable: false,
     outcome: "not_started",
@@ -96,7 +96,7 @@ async function notHere(toolset: string, place: string, store: Store | undefined)
   });
 }
 
-async function holders(place: string, store: Store | undefined): Promise<string> {
+async function describeHolders(place: string, store: Store | undefined): Promise<string> {
   try {
     const found = (await store?.processes())?.filter(({ alive, places }) => alive && places?.includes(place) === true) ?? [];
     if (found.length === 0) return "which no process has now";

@@ -3,9 +3,9 @@ import { ToolError } from "../core/error.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Permission } from "../policy/permission.ts";
-import { keyTemplateFault } from "./check-key-templates.ts";
+import { findKeyTemplateError } from "./check-key-templates.ts";
 import { isPlainObject } from "./check-tool-fields.ts";
-import { checkBroughtTool, checkList, checkTool, checkToolset } from "./check-registration.ts";
+import { checkListedTool, checkArray, checkTool, checkToolset } from "./check-registration.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { ToolsetEntry, type ToolFamily } from "./toolset-entry.ts";
 
@@ -41,19 +41,19 @@ export interface ToolsetChange {
 export function prepareToolset(parts: ToolsetParts, options: PrepareOptions): ToolsetEntry {
   checkToolset(parts?.toolset); // a program without types may pass any value
   const { toolset, tools = toolset.tools ?? [], brought = [], block } = parts;
-  checkList(tools, `The tools of the toolset ${JSON.stringify(toolset.name)} must be an array.`);
+  checkArray(tools, `The tools of the toolset ${JSON.stringify(toolset.name)} must be an array.`);
   const entry = new ToolsetEntry(toolset, options);
   const overload = toolset.overloads ?? options.overloads;
-  for (const registered of options.before?.registeredByHand ?? []) entry.addByHand(registered);
+  for (const registered of options.before?.registeredIndividually ?? []) entry.addIndividually(registered);
   for (const each of tools) {
     const tool = checkTool(each);
-    addTool(entry, tool, { overload, blocked: block?.(tool), before: options.before, isBrought: false });
+    addTool(entry, tool, { overload, blocked: block?.(tool), before: options.before, isListedByEngine: false });
   }
   for (const each of brought) {
     try {
-      const tool = checkBroughtTool(each);
-      addTool(entry, tool, { overload, blocked: block?.(tool), before: options.before, isBrought: true });
-      const fault = keyTemplateFault(tool.name, tool.effects, tool.inputSchema);
+      const tool = checkListedTool(each);
+      addTool(entry, tool, { overload, blocked: block?.(tool), before: options.before, isListedByEngine: true });
+      const fault = findKeyTemplateError(tool.name, tool.effects, tool.inputSchema);
       if (fault !== undefined) options.warn(`${[fault.message, fault.hint].join(" ").trim()} Its calls count as undeclared.`);
     } catch (error: unknown) {
       options.warn(`A tool that the engine of ${JSON.stringify(toolset.name)} listed is left out: ${ToolError.fromUnknown(error).message}`);
@@ -66,24 +66,24 @@ interface AddOptions {
   readonly overload: boolean;
   readonly blocked: ToolError | undefined;
   readonly before: ToolsetEntry | undefined;
-  readonly isBrought: boolean;
+  readonly isListedByEngine: boolean;
 }
 
-function addTool(entry: ToolsetEntry, tool: Tool, { overload, blocked, before, isBrought }: AddOptions): void {
-  const registered = takeOver(entry, tool, blocked, before) ?? entry.makeTool(tool, blocked, isBrought);
-  refuseDuplicate(registered, entry.families.get(tool.name), overload);
+function addTool(entry: ToolsetEntry, tool: Tool, { overload, blocked, before, isListedByEngine }: AddOptions): void {
+  const registered = findUnchanged(entry, tool, blocked, before) ?? entry.makeTool(tool, blocked, isListedByEngine);
+  rejectDuplicate(registered, entry.families.get(tool.name), overload);
   entry.add(registered);
 }
 
 /** The earlier registration of the tool, if nothing about it has changed. */
-function takeOver(entry: ToolsetEntry, tool: Tool, blocked: ToolError | undefined, before: ToolsetEntry | undefined) {
+function findUnchanged(entry: ToolsetEntry, tool: Tool, blocked: ToolError | undefined, before: ToolsetEntry | undefined) {
   if (before === undefined || blocked !== undefined || !before.hasSameSettings(entry)) return undefined;
   if (before.toolset.checkFormats !== entry.toolset.checkFormats) return undefined;
   const earlier = before.families.get(tool.name)?.tools ?? [];
-  return earlier.find((registered) => registered.blocked === undefined && isSame(registered.tool, tool, 0));
+  return earlier.find((registered) => registered.blocked === undefined && isEqualDefinition(registered.tool, tool, 0));
 }
 
-export function refuseDuplicate(registered: RegisteredTool, family: ToolFamily | undefined, overload: boolean): void {
+export function rejectDuplicate(registered: RegisteredTool, family: ToolFamily | undefined, overload: boolean): void {
   if (family === undefined) return;
   const name = JSON.stringify(registered.qualifiedName);
   if (!overload) {
@@ -110,11 +110,11 @@ export function fingerprintOf(registered: RegisteredTool): string | undefined {
 /** Compares two entries of one name; undefined if nothing differs. */
 export function compareToolsets(before: ToolsetEntry | undefined, after: ToolsetEntry | undefined): ToolsetChange | undefined {
   const toolset = (after ?? before)?.toolset.name ?? "";
-  const old = before?.families ?? new Map<string, ToolFamily>();
-  const young = after?.families ?? new Map<string, ToolFamily>();
-  const added = [...young.keys()].filter((name) => !old.has(name)).sort();
-  const removed = [...old.keys()].filter((name) => !young.has(name)).sort();
-  const changed = [...young].filter(([name, family]) => isChanged(old.get(name), family)).map(([name]) => name);
+  const oldFamilies = before?.families ?? new Map<string, ToolFamily>();
+  const newFamilies = after?.families ?? new Map<string, ToolFamily>();
+  const added = [...newFamilies.keys()].filter((name) => !oldFamilies.has(name)).sort();
+  const removed = [...oldFamilies.keys()].filter((name) => !newFamilies.has(name)).sort();
+  const changed = [...newFamilies].filter(([name, family]) => isChanged(oldFamilies.get(name), family)).map(([name]) => name);
   if (added.length + removed.length + changed.length === 0) return undefined;
   return { toolset, added, removed, changed: changed.sort() };
 }
@@ -128,13 +128,13 @@ function isChanged(before: ToolFamily | undefined, after: ToolFamily): boolean {
 const MAX_DEPTH = 128;
 
 /** Whether every field is the same value or equal JSON. Functions must be identical. */
-function isSame(one: unknown, other: unknown, depth: number): boolean {
+function isEqualDefinition(one: unknown, other: unknown, depth: number): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null || depth > MAX_DEPTH) return false;
   if (Array.isArray(one) !== Array.isArray(other) || !isPlain(one) || !isPlain(other)) return false;
   const keys = Object.keys(one);
   if (keys.length !== Object.keys(other).length) return false;
-  return keys.every((key) => Object.hasOwn(other, key) && isSame(Reflect.get(one, key), Reflect.get(other, key), depth + 1));
+  return keys.every((key) => Object.hasOwn(other, key) && isEqualDefinition(Reflect.get(one, key), Reflect.get(other, key), depth + 1));
 }
 
 /** Whether a value can be compared by its fields. An instance of a class may have hidden state. */

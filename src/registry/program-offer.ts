@@ -16,25 +16,25 @@ export interface ProgramOffer {
 export const PROGRAM_TOOL = "run_program";
 
 /** Whether a tool is `run_program` with the mode `only`. */
-export function replacesOthers(tool: RegisteredTool): boolean {
-  return offerIn(tool)?.mode === "only";
+export function replacesOtherTools(tool: RegisteredTool): boolean {
+  return readProgramOffer(tool)?.mode === "only";
 }
 
 /** The tools that such a program replaces, and the text that declares them. For lists that are not made for a model, such as those of MCP clients. */
-export function replacedBy(
+export function findReplacedTools(
   program: RegisteredTool,
   tools: readonly RegisteredTool[],
 ): { readonly replaced: ReadonlySet<RegisteredTool>; readonly declarations: string } {
   const replaced = new Set(
-    tools.filter((one) => offerIn(one) === undefined && one.toolset.name !== OWN_NAMESPACE && one.tool.providerExecuted !== true),
+    tools.filter((one) => readProgramOffer(one) === undefined && one.toolset.name !== OWN_NAMESPACE && one.tool.providerExecuted !== true),
   );
   const usable = [...replaced].filter(({ quarantine }) => quarantine === undefined);
   const texts = usable.map(({ qualifiedName: name, tool }): DeclaredTool => ({ ...tool, name }));
-  return { replaced, declarations: declareTools(texts, offerIn(program)?.maxDeclarationChars ?? 0) };
+  return { replaced, declarations: declareTools(texts, readProgramOffer(program)?.maxDeclarationChars ?? 0) };
 }
 
 /** The offer of a tool; undefined if it is not `run_program`. */
-export function offerIn({ qualifiedName, tool }: RegisteredTool): ProgramOffer | undefined {
+export function readProgramOffer({ qualifiedName, tool }: RegisteredTool): ProgramOffer | undefined {
   if (!qualifiedName.endsWith(`::${PROGRAM_TOOL}`)) return undefined;
   const offer = tool.metadata?.["program"] as JsonValue | undefined;
   if (!isJsonObject(offer)) return undefined;

@@ -6,7 +6,7 @@ import { checkArgument } from "../core/check-argument.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { isPromiseLike } from "../policy/attempts/deadline.ts";
-import { plainTool, refuseOtherWords } from "./check-tool-fields.ts";
+import { toPlainTool, rejectFieldAliases } from "./check-tool-fields.ts";
 
 /**
  * Wraps a tool so that its result is the `output` that it returns. An `exit_code` (or `exitCode`) other than 0, or an `error`, makes the result an
@@ -16,8 +16,8 @@ import { plainTool, refuseOtherWords } from "./check-tool-fields.ts";
  */
 export function withProgramShape(given: Tool): Tool {
   checkArgument(typeof given === "object" && given !== null, "withProgramShape()", "a tool", given, "defineTool() makes one.");
-  const tool = plainTool(given);
-  refuseOtherWords(given, tool);
+  const tool = toPlainTool(given);
+  rejectFieldAliases(given, tool);
   const { execute } = tool;
   if (execute === undefined)
     throw new ToolError("invalid_argument", `The tool ${JSON.stringify(tool.name)} has no execute function, so it has no answer to read.`);

@@ -46,7 +46,7 @@ function readResultTool(store: LargeResultStore, findOutput: FindOutput): Tool {
     ) => {
       if (!store.has(context.sessionId, input.handle)) {
         const found = await findOutput(context.sessionId, input.handle);
-        if (found !== undefined) store.keep(context.sessionId, input.handle, found.output, found.content);
+        if (found !== undefined) store.store(context.sessionId, input.handle, found.output, found.content);
       }
       return store.read(context.sessionId, input.handle, input);
     },

@@ -1,6 +1,6 @@
 /** A tool as the runtime knows it: in its toolset, with its settings, and compiled at its first use. */
 import { qualifiedName } from "../core/call.ts";
-import { ToolError, hintsOf } from "../core/error.ts";
+import { ToolError, pickHints } from "../core/error.ts";
 import type { CallSettings, JsonSchema, Tool, ToolCategory } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Permission } from "../policy/permission.ts";
@@ -9,9 +9,9 @@ import { defaultWarnings, type RepairOptions } from "../schema/repair/repair-inp
 import { schemaFingerprint } from "../schema/fingerprint.ts";
 import type { ValidationResult } from "../schema/validation-result.ts";
 import { inheritSettings } from "../core/call-settings.ts";
-import { checkTakesObjects } from "./object-input.ts";
+import { checkAcceptsObjects } from "./object-input.ts";
 import { checkInput } from "./check-input.ts";
-import { repairsOf } from "./input-repair.ts";
+import { repairOptionsOf } from "./input-repair.ts";
 
 type Checked =
   | { readonly quarantine: undefined; readonly input: Validator; readonly output: Validator | undefined }
@@ -99,9 +99,9 @@ export class RegisteredTool {
     return defaultWarnings(this.inputValidator);
   }
 
-  /** The repairs allowed for its inputs: see `repairsOf`. */
+  /** The repairs allowed for its inputs: see `repairOptionsOf`. */
   get repairs(): RepairOptions {
-    return repairsOf(this.tool);
+    return repairOptionsOf(this.tool);
   }
 
   /**
@@ -123,7 +123,7 @@ export class RegisteredTool {
     let part = "input";
     try {
       const input = compileSchema(inputSchema, { formats: this.#formats });
-      checkTakesObjects(inputSchema);
+      checkAcceptsObjects(inputSchema);
       part = "output";
       return { quarantine: undefined, input, output: outputSchema === undefined ? undefined : compileSchema(outputSchema) };
     } catch (error: unknown) {
@@ -148,7 +148,7 @@ export class RegisteredTool {
       {
         details: cause.details,
         hint: "Correct the schema and register the tool again; the other tools are not affected.",
-        ...hintsOf(cause),
+        ...pickHints(cause),
         cause,
       },
     );

@@ -1,5 +1,5 @@
 /** The options of a registry and of a registration, with their checks. */
-import { CALL_SETTINGS, checkSettings } from "../core/call-settings.ts";
+import { CALL_SETTINGS, checkCallSettings } from "../core/call-settings.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { CallSettings } from "../core/tool.ts";
 import type { PermissionRules } from "../policy/permission.ts";
@@ -29,7 +29,7 @@ export function checkRegistryOptions(options: RegistryOptions): void {
   checkKnownKeys(options, OPTIONS, "new Registry()");
   const { defaults = {} } = options;
   checkKnownKeys(defaults, CALL_SETTINGS, "new Registry({ defaults })");
-  checkSettings(defaults, "the registry");
+  checkCallSettings(defaults, "the registry");
 }
 
 /** @throws ToolError `invalid_argument` */

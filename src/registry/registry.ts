@@ -6,11 +6,11 @@ import { ToolError } from "../core/error.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { plural } from "../core/base/wording.ts";
-import { permissionOf, type Permission } from "../policy/permission.ts";
-import { checkList, checkBroughtTool, checkNewTool, checkToolset, type NewTool } from "./check-registration.ts";
-import { compareToolsets, fingerprintOf, prepareToolset, refuseDuplicate } from "./prepare-toolset.ts";
+import { createPermission, type Permission } from "../policy/permission.ts";
+import { checkArray, checkListedTool, checkNewTool, checkToolset, type NewTool } from "./check-registration.ts";
+import { compareToolsets, fingerprintOf, prepareToolset, rejectDuplicate } from "./prepare-toolset.ts";
 import type { ToolsetChange, ToolsetParts } from "./prepare-toolset.ts";
-import { deniedTools, offeredTools } from "./listed-tools.ts";
+import { listDeniedTools, listOfferedTools } from "./listed-tools.ts";
 import { checkRegisterOptions, checkRegistryOptions, type RegisterOptions, type RegistryOptions } from "./registry-options.ts";
 import { chooseOverload } from "./overload.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
@@ -32,7 +32,7 @@ const INSPECT = Symbol.for("nodejs.util.inspect.custom");
  */
 export class Registry implements Iterable<RegisteredTool> {
   /** Toolsets that are being opened after the others because they were added later. @internal */
-  readonly late = new LateOpenings();
+  readonly lateOpenings = new LateOpenings();
   readonly #settings: Required<CallSettings>;
   readonly #overloads: boolean;
   readonly #permission: Permission | undefined;
@@ -51,7 +51,7 @@ export class Registry implements Iterable<RegisteredTool> {
     checkRegistryOptions(options);
     this.#settings = inheritSettings(options.defaults ?? {}, DEFAULT_CALL_SETTINGS);
     this.#overloads = options.overloads ?? false;
-    this.#permission = options.permission === undefined ? undefined : permissionOf(options.permission);
+    this.#permission = options.permission === undefined ? undefined : createPermission(options.permission);
     this.#warn = options.onWarning ?? (() => {});
     this.#names = new ToolNames(this.#warn);
   }
@@ -84,10 +84,10 @@ export class Registry implements Iterable<RegisteredTool> {
     const tool = checkNewTool(given);
     const entry = this.#names.entries.get(namespace) ?? this.#makeEntry({ name: namespace });
     const registered = entry.makeTool(tool);
-    refuseDuplicate(registered, entry.families.get(tool.name), options.overload ?? this.#allowsOverloads(entry));
+    rejectDuplicate(registered, entry.families.get(tool.name), options.overload ?? this.#allowsOverloads(entry));
     if (!this.#names.entries.has(namespace)) this.#names.addToolset(entry);
-    this.#publish(entry.addByHand(registered), [registered]);
-    this.#changed();
+    this.#publish(entry.addIndividually(registered), [registered]);
+    this.#markChanged();
     return registered;
   }
 
@@ -96,7 +96,7 @@ export class Registry implements Iterable<RegisteredTool> {
     const family = this.#names.findOwn(name);
     if (family === undefined) return false;
     this.#remove(family);
-    this.#changed();
+    this.#markChanged();
     return true;
   }
 
@@ -113,9 +113,9 @@ export class Registry implements Iterable<RegisteredTool> {
         `The toolset ${JSON.stringify(toolset.name)} is already registered. Remove it first, or give this one another name.`,
       );
     }
-    this.#put(entry);
-    this.#changed();
-    this.late.begin(toolset);
+    this.#addEntry(entry);
+    this.#markChanged();
+    this.lateOpenings.start(toolset);
   }
 
   /**
@@ -126,21 +126,21 @@ export class Registry implements Iterable<RegisteredTool> {
    * @returns the differences, toolset by toolset
    */
   replace(toolsets: readonly ToolsetParts[], removed: readonly string[] = []): readonly ToolsetChange[] {
-    checkList(toolsets, "replace() takes an array of toolsets with their tools.");
-    checkList(removed, "replace() takes an array of the names of toolsets to remove.");
+    checkArray(toolsets, "replace() takes an array of toolsets with their tools.");
+    checkArray(removed, "replace() takes an array of the names of toolsets to remove.");
     const entries = toolsets.map((parts) => this.#prepare(parts));
     const changes: (ToolsetChange | undefined)[] = [];
     for (const entry of entries) {
       const before = this.#names.entries.get(entry.toolset.name);
       changes.push(compareToolsets(before, entry));
       if (before !== undefined) for (const family of before.families.values()) this.#remove(family);
-      this.#put(entry);
+      this.#addEntry(entry);
     }
     for (const name of removed) {
       changes.push(compareToolsets(this.#names.entries.get(name), undefined));
       this.removeToolset(name);
     }
-    this.#changed();
+    this.#markChanged();
     return changes.filter((change) => change !== undefined);
   }
 
@@ -170,19 +170,19 @@ export class Registry implements Iterable<RegisteredTool> {
   addTools(toolset: string, tools: readonly Tool[]): number {
     const entry = this.#names.requireToolset(toolset);
     let adopted = 0;
-    checkList(tools, "addTools() takes an array of tools.");
+    checkArray(tools, "addTools() takes an array of tools.");
     for (const each of tools) {
       try {
-        const tool = checkBroughtTool(each);
+        const tool = checkListedTool(each);
         const registered = entry.makeTool(tool, undefined, true);
-        refuseDuplicate(registered, entry.families.get(tool.name), this.#allowsOverloads(entry));
+        rejectDuplicate(registered, entry.families.get(tool.name), this.#allowsOverloads(entry));
         this.#publish(entry.add(registered), [registered]);
         adopted++;
       } catch (error: unknown) {
         this.#warn(`A tool that the engine of ${JSON.stringify(toolset)} listed is left out: ${ToolError.fromUnknown(error).message}`);
       }
     }
-    this.#changed();
+    this.#markChanged();
     return adopted;
   }
 
@@ -192,8 +192,8 @@ export class Registry implements Iterable<RegisteredTool> {
     if (entry === undefined) return false;
     for (const family of entry.families.values()) this.#remove(family);
     this.#names.entries.delete(name);
-    this.#changed();
-    this.late.end(name);
+    this.#markChanged();
+    this.lateOpenings.remove(name);
     return true;
   }
 
@@ -210,7 +210,7 @@ export class Registry implements Iterable<RegisteredTool> {
   /** As `get`. @throws ToolError `not_found`, with similar names */
   require(name: string): RegisteredTool {
     const registered = this.get(name);
-    if (registered === undefined) throw this.#names.missing(name);
+    if (registered === undefined) throw this.#names.createMissingError(name);
     return registered;
   }
 
@@ -229,17 +229,17 @@ export class Registry implements Iterable<RegisteredTool> {
   /** The tools on offer, of all namespaces or of those given. */
   list(namespace?: string | readonly string[]): readonly RegisteredTool[] {
     if (namespace !== undefined && typeof namespace !== "string")
-      checkList(namespace, "A namespace must be a string, or an array of strings.");
+      checkArray(namespace, "A namespace must be a string, or an array of strings.");
     const wanted = namespace === undefined ? undefined : new Set(typeof namespace === "string" ? [namespace] : namespace);
-    this.late.opener?.noteListed(wanted);
-    this.#listed ??= offeredTools(this.#names.entries.values());
+    this.lateOpenings.opener?.onListed(wanted);
+    this.#listed ??= listOfferedTools(this.#names.entries.values());
     if (wanted === undefined) return this.#listed;
     return this.#listed.filter((registered) => wanted.has(registered.toolset.name));
   }
 
   /** The tools that `list` leaves out because the permission rules deny them, with the reason in `denied`. For authors of the rules. */
   listDenied(namespace?: string): readonly RegisteredTool[] {
-    const denied = deniedTools(this.#names.entries.values());
+    const denied = listDeniedTools(this.#names.entries.values());
     return namespace === undefined ? denied : denied.filter(({ toolset }) => toolset.name === namespace);
   }
 
@@ -270,8 +270,8 @@ export class Registry implements Iterable<RegisteredTool> {
         registered.enabled &&
         (registered.denied === undefined || query.denied === true) &&
         registered.blocked === undefined &&
-        this.#names.entries.get(registered.toolset.name)?.offered === true,
-      rank: (text, take) => (this.#index ??= TextIndex.of(this)).rank(text, take),
+        this.#names.entries.get(registered.toolset.name)?.isOffered === true,
+      rank: (text, take) => (this.#index ??= TextIndex.from(this)).rank(text, take),
     });
   }
 
@@ -291,9 +291,9 @@ export class Registry implements Iterable<RegisteredTool> {
    * @param namespaces searched for the name: a bare name must be unambiguous only among them. @default all
    */
   match(call: ToolCall, namespaces: readonly string[] = this.namespaces()): RegisteredTool | undefined {
-    checkList(namespaces, "match() takes a call, and an array of namespaces.");
+    checkArray(namespaces, "match() takes a call, and an array of namespaces.");
     const candidates = this.#names.resolveIn(call?.name, namespaces);
-    return candidates === undefined ? undefined : chooseOverload(candidates, readableInput(call));
+    return candidates === undefined ? undefined : chooseOverload(candidates, toJsonInput(call));
   }
 
   /**
@@ -306,8 +306,8 @@ export class Registry implements Iterable<RegisteredTool> {
     const family = entry === undefined ? this.#names.find(name) : undefined;
     if (entry !== undefined) entry.enabled = enabled;
     else if (family !== undefined) family.setEnabled(enabled);
-    else throw this.#names.missing(name);
-    this.#changed();
+    else throw this.#names.createMissingError(name);
+    this.#markChanged();
   }
 
   /**
@@ -318,7 +318,7 @@ export class Registry implements Iterable<RegisteredTool> {
     const entry = this.#names.entries.get(name);
     if (entry === undefined) return false;
     entry.state = state;
-    this.#changed();
+    this.#markChanged();
     return true;
   }
 
@@ -359,7 +359,7 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   /** Makes a prepared entry part of the registry. */
-  #put(entry: ToolsetEntry): void {
+  #addEntry(entry: ToolsetEntry): void {
     this.#names.addToolset(entry);
     for (const family of entry.families.values()) this.#publish(family, family.tools);
     this.#hasSequence ||= entry.toolset.engine?.order === "sequential";
@@ -380,14 +380,14 @@ export class Registry implements Iterable<RegisteredTool> {
     if (this.#index !== undefined) for (const registered of family.tools) this.#index.remove(registered);
   }
 
-  #changed(): void {
+  #markChanged(): void {
     this.#version++;
     this.#listed = undefined;
   }
 }
 
 /** Returns the input of a call, or null if it is not JSON: such an input matches no overload better than another. */
-function readableInput({ input = {} }: ToolCall): JsonValue {
+function toJsonInput({ input = {} }: ToolCall): JsonValue {
   try {
     return copyJson(input ?? {}).value;
   } catch {

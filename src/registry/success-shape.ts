@@ -9,11 +9,11 @@ import { ReturnedFailure } from "../core/returned-failure.ts";
 import type { CacheScope, JsonSchema, Tool } from "../core/tool.ts";
 import { FilePlaceholders, replaceInAnswer } from "../policy/results/artifact-parts.ts";
 import { classifyError } from "../policy/attempts/classify-error.ts";
-import { mayHoldData } from "../policy/results/data-urls.ts";
+import { mayHaveDataUrls } from "../policy/results/data-urls.ts";
 import { isPromiseLike } from "../policy/attempts/deadline.ts";
-import { cacheOfJson } from "./check-cache.ts";
+import { readCacheFromJson } from "./check-cache.ts";
 import type { NewTool } from "./check-registration.ts";
-import { plainTool, refuseOtherWords } from "./check-tool-fields.ts";
+import { toPlainTool, rejectFieldAliases } from "./check-tool-fields.ts";
 
 /** A tool with the field names of `Tool`, or with those of the Evennia AI assistant. */
 export interface SuccessShapeTool extends NewTool {
@@ -40,13 +40,13 @@ export interface SuccessShapeTool extends NewTool {
  * @throws ToolError `invalid_argument` for names that contradict Haft's, and for an invalid `cache_scope` or `cache_ttl`
  */
 export function withSuccessShape(given: SuccessShapeTool): Tool {
-  const tool = readWords(given);
+  const tool = toToolFields(given);
   const { execute, parseOutput } = tool;
   return {
     ...tool,
-    inputSchema: closed(tool.inputSchema),
+    inputSchema: closeSchema(tool.inputSchema),
     unknownKeys: "drop",
-    ...(execute === undefined ? {} : { execute: (input: never, context) => unlessFailed(execute(input, context)) }),
+    ...(execute === undefined ? {} : { execute: (input: never, context) => checkAnswerSuccess(execute(input, context)) }),
     parseOutput: (answer) => {
       checkShape(answer);
       checkSuccess(answer);
@@ -56,22 +56,22 @@ export function withSuccessShape(given: SuccessShapeTool): Tool {
 }
 
 /** Returns the tool as a plain object with the field names of `Tool`. */
-function readWords(given: SuccessShapeTool): Tool {
+function toToolFields(given: SuccessShapeTool): Tool {
   checkArgument(typeof given === "object" && given !== null, "withSuccessShape()", "a tool", given, "defineTool() makes one.");
   const { parameters, cacheable, cache_scope, cache_ttl } = given;
-  const named = plainTool(given as Tool); // missing fields are rejected when the tool is registered
-  refuseOtherWords(given, named, WORDS);
+  const named = toPlainTool(given as Tool); // missing fields are rejected when the tool is registered
+  rejectFieldAliases(given, named, ALIASES);
   if (parameters !== undefined && named.inputSchema !== undefined)
     throw new ToolError("invalid_argument", `The tool ${JSON.stringify(named.name)} has both inputSchema and parameters: leave one out.`);
-  const tool = Object.fromEntries(Object.entries(named).filter(([field]) => !WORDS.includes(field)));
-  const cache = cacheOfJson({ name: named.name, cache: named.cache, cacheable, cache_scope, cache_ttl });
+  const tool = Object.fromEntries(Object.entries(named).filter(([field]) => !ALIASES.includes(field)));
+  const cache = readCacheFromJson({ name: named.name, cache: named.cache, cacheable, cache_scope, cache_ttl });
   const inputSchema = parameters ?? named.inputSchema ?? { type: "object" };
   const isSchema = typeof inputSchema === "object" || typeof inputSchema === "boolean";
   checkArgument(isSchema, "withSuccessShape({ inputSchema })", "a schema", inputSchema);
   return { ...tool, inputSchema, ...(cache === undefined ? {} : { cache }) } as unknown as Tool; // checked when the tool is registered
 }
 
-const WORDS: readonly string[] = ["parameters", "cacheable", "cache_scope", "cache_ttl"] satisfies readonly (keyof SuccessShapeTool)[];
+const ALIASES: readonly string[] = ["parameters", "cacheable", "cache_scope", "cache_ttl"] satisfies readonly (keyof SuccessShapeTool)[];
 
 /** Keywords whose subschemas apply to the same object: `ALL_HOLD` always, `SOME_HOLD` for some inputs. */
 const ALL_HOLD = ["allOf", "$ref"];
@@ -87,22 +87,22 @@ const SOME_HOLD = [
   "$dynamicRef",
   "unevaluatedProperties",
 ];
-const OTHER_KEYS = ["$ref", "$dynamicRef", "patternProperties", "additionalProperties", "unevaluatedProperties"];
+const OPEN_KEYWORDS = ["$ref", "$dynamicRef", "patternProperties", "additionalProperties", "unevaluatedProperties"];
 
 /** Closes a schema, so that only properties that no part of it declares are unexpected. */
-function closed(schema: Tool["inputSchema"]): Tool["inputSchema"] {
+function closeSchema(schema: Tool["inputSchema"]): Tool["inputSchema"] {
   if (typeof schema === "boolean") return schema ? { type: "object" } : schema;
   if ("additionalProperties" in schema || !isJsonObject(schema["properties"])) return schema;
   const known = new Set(Object.keys(schema["properties"]));
-  const adds = (words: readonly string[]): boolean => partsOf(schema, words).some((part) => declaresOthers(part, known));
+  const adds = (words: readonly string[]): boolean => subschemasOf(schema, words).some((part) => declaresOthers(part, known));
   if (["unevaluatedProperties", "$dynamicRef"].some((word) => word in schema) || adds(SOME_HOLD)) return schema;
   if (!adds(ALL_HOLD)) return { ...schema, additionalProperties: false };
-  const branches = partsOf(schema, ALL_HOLD).flatMap((part) => (isJsonObject(part) ? partsOf(part, SOME_HOLD) : []));
+  const branches = subschemasOf(schema, ALL_HOLD).flatMap((part) => (isJsonObject(part) ? subschemasOf(part, SOME_HOLD) : []));
   return branches.some((part) => declaresOthers(part, known)) ? schema : { ...schema, unevaluatedProperties: false };
 }
 
 /** The subschemas of these keywords; for a reference its text, and for an array of property names the names. */
-function partsOf(schema: Readonly<Record<string, unknown>>, words: readonly string[]): readonly unknown[] {
+function subschemasOf(schema: Readonly<Record<string, unknown>>, words: readonly string[]): readonly unknown[] {
   return words.flatMap((word) => {
     const part = schema[word];
     if (part === undefined) return [];
@@ -114,23 +114,23 @@ function partsOf(schema: Readonly<Record<string, unknown>>, words: readonly stri
 /** Whether a part of a schema declares properties other than these. */
 function declaresOthers(part: unknown, known: ReadonlySet<string>): boolean {
   if (!isJsonObject(part)) return typeof part === "string" && !known.has(part); // a reference, or the name of a required property
-  if (OTHER_KEYS.some((word) => part[word] !== undefined && part[word] !== false)) return true;
+  if (OPEN_KEYWORDS.some((word) => part[word] !== undefined && part[word] !== false)) return true;
   const { properties } = part;
   if (isJsonObject(properties) && Object.keys(properties).some((key) => !known.has(key))) return true;
-  return partsOf(part, ["required", ...ALL_HOLD, ...SOME_HOLD]).some((inner) => declaresOthers(inner, known));
+  return subschemasOf(part, ["required", ...ALL_HOLD, ...SOME_HOLD]).some((inner) => declaresOthers(inner, known));
 }
 
-function unlessFailed(answer: unknown): unknown {
+function checkAnswerSuccess(answer: unknown): unknown {
   return isPromiseLike(answer) ? answer.then(checkSuccess) : checkSuccess(answer);
 }
 
 /** Throws the failure that an answer reports. Any other answer is returned unchanged. */
 function checkSuccess(answer: unknown): unknown {
-  const said = answer instanceof ToolOutput ? answer.output : answer;
-  if (shapeProblem(said) !== undefined || !isJsonObject(said) || said["success"] !== false) return answer;
-  const text = typeof said["error"] === "string" && said["error"] !== "" ? said["error"] : "The tool reported success: false.";
+  const output = answer instanceof ToolOutput ? answer.output : answer;
+  if (shapeProblem(output) !== undefined || !isJsonObject(output) || output["success"] !== false) return answer;
+  const text = typeof output["error"] === "string" && output["error"] !== "" ? output["error"] : "The tool reported success: false.";
   const { code, message, retryable } = classifyError(new Error(text));
-  const { value, found } = fitJson(said, ANSWER_LIMITS, mayHoldData);
+  const { value, found } = fitJson(output, ANSWER_LIMITS, mayHaveDataUrls);
   // the model reads the whole answer, and base64 in it would be shown as text
   const shown = found ? deepFreeze(replaceInAnswer({ output: value, content: undefined }, new FilePlaceholders())?.output ?? value) : value;
   throw new ReturnedFailure(code, message, { retryable, outcome: retryable ? "unknown" : "failed", answer: shown });

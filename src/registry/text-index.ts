@@ -3,7 +3,7 @@ import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { splitWords } from "./split-words.ts";
-import { stemOf } from "./word-stem.ts";
+import { stemWord } from "./word-stem.ts";
 import { addTo } from "../core/base/add-to.ts";
 
 /** The weight of a word by its place. The total weight of a word in one tool is capped at 63, to fit into its posting. */
@@ -38,7 +38,7 @@ export class TextIndex {
   readonly #weights = new Map<string, number>();
   readonly #stems = new Map<string, string>();
 
-  static of(tools: Iterable<RegisteredTool>): TextIndex {
+  static from(tools: Iterable<RegisteredTool>): TextIndex {
     const index = new TextIndex();
     for (const registered of tools) index.add(registered);
     return index;
@@ -103,7 +103,7 @@ export class TextIndex {
     let stem = this.#stems.get(word);
     if (stem === undefined) {
       if (this.#stems.size >= MAX_STEMS) this.#stems.clear();
-      this.#stems.set(word, (stem = stemOf(word)));
+      this.#stems.set(word, (stem = stemWord(word)));
     }
     return stem;
   }
@@ -167,6 +167,6 @@ const FUNCTION_WORDS =
   "same so than too very just also please s t m re ll ve d im";
 
 /** Words that occur in any request. */
-const ASKING_WORDS = "let lets like want wants need needs looking look planning plan help give provide show tell know using use thanks";
+const REQUEST_WORDS = "let lets like want wants need needs looking look planning plan help give provide show tell know using use thanks";
 
-const STOP_WORDS: ReadonlySet<string> = new Set(`${FUNCTION_WORDS} ${ASKING_WORDS}`.split(" "));
+const STOP_WORDS: ReadonlySet<string> = new Set(`${FUNCTION_WORDS} ${REQUEST_WORDS}`.split(" "));

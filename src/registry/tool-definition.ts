@@ -3,13 +3,13 @@ import { CALL_SETTING_NAMES } from "../core/call-settings.ts";
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
 import { declaresNoWrites, type Effects } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
-import { checkRegistered, checkText } from "../core/check-argument.ts";
+import { checkRegistered, checkString } from "../core/check-argument.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
-import { cacheOfJson } from "./check-cache.ts";
-import { keyTemplateFault } from "./check-key-templates.ts";
+import { readCacheFromJson } from "./check-cache.ts";
+import { findKeyTemplateError } from "./check-key-templates.ts";
 import { checkToolFields } from "./check-tool-fields.ts";
-import { objectSchema } from "./object-input.ts";
+import { toObjectSchema } from "./object-input.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
 /** The effects of a tool as MCP's hints. @see https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations */
@@ -40,7 +40,7 @@ export function toolDefinition(registered: RegisteredTool): ToolDefinition {
     name: registered.qualifiedName,
     ...(tool.title === undefined ? {} : { title: tool.title }),
     description: tool.description,
-    inputSchema: objectSchema(tool.inputSchema),
+    inputSchema: toObjectSchema(tool.inputSchema),
     ...(tool.outputSchema === undefined ? {} : { outputSchema: tool.outputSchema }),
     annotations: annotationsOf(tool),
     ...(tool.tags === undefined || tool.tags.length === 0 ? {} : { tags: tool.tags }),
@@ -127,7 +127,7 @@ export function toolToJson(registered: RegisteredTool): ToolJson {
  * @throws ToolError `invalid_argument` if the name is missing, or with the field that has a wrong type
  */
 export function toolFromJson(json: unknown, namespace: string = DEFAULT_NAMESPACE): { readonly tool: Tool; readonly namespace: string } {
-  checkText(namespace, "toolFromJson(json, namespace)", "a namespace");
+  checkString(namespace, "toolFromJson(json, namespace)", "a namespace");
   if (!isJsonObject(json)) throw new ToolError("invalid_argument", 'A tool in a file must be an object with a "name".');
   const {
     namespace: own = namespace,
@@ -140,7 +140,7 @@ export function toolFromJson(json: unknown, namespace: string = DEFAULT_NAMESPAC
     environment,
   } = json;
   if (typeof own !== "string") throw new ToolError("invalid_argument", `The namespace of tool ${JSON.stringify(name)} must be a string.`);
-  const cache = cacheOfJson(json);
+  const cache = readCacheFromJson(json);
   const tool: unknown = {
     name,
     description,
@@ -153,7 +153,7 @@ export function toolFromJson(json: unknown, namespace: string = DEFAULT_NAMESPAC
     ...(isEmpty(metadata) ? {} : { metadata }),
   };
   checkToolFields(tool);
-  const fault = keyTemplateFault(tool.name, tool.effects, tool.inputSchema);
+  const fault = findKeyTemplateError(tool.name, tool.effects, tool.inputSchema);
   if (fault !== undefined) throw fault;
   return { tool, namespace: own };
 }

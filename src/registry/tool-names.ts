@@ -1,11 +1,11 @@
 /** The toolsets and tools of a registry, by every name under which they can be called. */
 import { DEFAULT_NAMESPACE, qualifiedName, splitName, type NameParts } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import { isMarked, providerName, qualifiedNameOf } from "../wire/provider-name.ts";
+import { hasHashSuffix, providerName, toQualifiedName } from "../wire/provider-name.ts";
 import { BareNames } from "./bare-names.ts";
-import { ConfusableNames, spell } from "./confusable-names.ts";
-import { ambiguousTool, hiddenTool, missingTool, missingToolset } from "./missing-tool.ts";
-import { nearNames } from "../core/base/near-names.ts";
+import { ConfusableNames, quoteWithCodePoints } from "./confusable-names.ts";
+import { ambiguousToolError, hiddenToolError, missingToolError, missingToolsetError } from "./missing-tool.ts";
+import { findNearNames } from "../core/base/near-names.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import type { ToolFamily, ToolsetEntry } from "./toolset-entry.ts";
 
@@ -20,11 +20,11 @@ export class ToolNames {
   /** By qualified name. */
   readonly families = new Map<string, ToolFamily>();
   readonly #bareNames = new BareNames();
-  readonly #toolLooks = new ConfusableNames((name) => this.#bareNames.has(name));
-  readonly #toolsetLooks = new ConfusableNames((name) => this.entries.has(name));
+  readonly #confusableTools = new ConfusableNames((name) => this.#bareNames.has(name));
+  readonly #confusableToolsets = new ConfusableNames((name) => this.entries.has(name));
   readonly #warn: (message: string) => void;
   /** By the marked names that providers are given; built at the first look-up of one. */
-  #marked: ReadonlyMap<string, ToolFamily> | undefined;
+  #byMarkedName: ReadonlyMap<string, ToolFamily> | undefined;
 
   /** @param warn called with names that look like other names */
   constructor(warn: (message: string) => void) {
@@ -33,25 +33,25 @@ export class ToolNames {
 
   addToolset(entry: ToolsetEntry): void {
     const { name } = entry.toolset;
-    const problem = this.#toolsetLooks.note(name);
-    if (problem !== undefined) this.#warn(`The toolset name ${spell(name)} ${problem}.`);
+    const problem = this.#confusableToolsets.addAndCheck(name);
+    if (problem !== undefined) this.#warn(`The toolset name ${quoteWithCodePoints(name)} ${problem}.`);
     this.entries.set(name, entry);
   }
 
   /** Adds a family under its names, unless it is known already. */
   add(family: ToolFamily): void {
     if (this.families.has(family.qualifiedName)) return;
-    const problem = this.#toolLooks.note(family.name);
-    if (problem !== undefined) this.#warn(`The tool name ${spell(family.qualifiedName)} ${problem}.`);
+    const problem = this.#confusableTools.addAndCheck(family.name);
+    if (problem !== undefined) this.#warn(`The tool name ${quoteWithCodePoints(family.qualifiedName)} ${problem}.`);
     this.families.set(family.qualifiedName, family);
-    this.#marked = undefined;
+    this.#byMarkedName = undefined;
     this.#bareNames.add(family.name, family);
   }
 
   remove(family: ToolFamily): void {
     family.entry.families.delete(family.name);
     this.families.delete(family.qualifiedName);
-    this.#marked = undefined;
+    this.#byMarkedName = undefined;
     this.#bareNames.remove(family.name, family);
   }
 
@@ -65,17 +65,17 @@ export class ToolNames {
   find(name: string): ToolFamily | undefined {
     if (typeof name !== "string") return undefined;
     // a bare name that only one family has is found in any namespace, without constructing its name in `default`
-    return this.families.get(name) ?? this.#bareNames.unique(name) ?? this.findOwn(name) ?? this.#findEncoded(name);
+    return this.families.get(name) ?? this.#bareNames.findUnique(name) ?? this.findOwn(name) ?? this.#findEncoded(name);
   }
 
   /** See `Registry.resolve`. */
   resolve(name: string): readonly RegisteredTool[] | ToolError {
-    if (typeof name !== "string") return noName();
-    const family = this.families.get(name) ?? this.#bareNames.unique(name);
+    if (typeof name !== "string") return invalidNameError();
+    const family = this.families.get(name) ?? this.#bareNames.findUnique(name);
     if (family === undefined) return this.#resolveShared(name);
     const { callable } = family;
     if (callable.length > 0 && family.entry.blocked === undefined) return callable;
-    return whyNot(family, name) ?? callable;
+    return findUnavailableError(family, name) ?? callable;
   }
 
   /** The tools that a name means within some namespaces; undefined if there are none, or if several toolsets have them. */
@@ -91,34 +91,34 @@ export class ToolNames {
   }
 
   /** `not_found` with similar names. */
-  missing(name: string): ToolError {
-    if (typeof name !== "string") return noName();
+  createMissingError(name: string): ToolError {
+    if (typeof name !== "string") return invalidNameError();
     const parts = splitName(name);
     const { namespace } = parts;
     const entry = namespace === undefined ? undefined : this.entries.get(namespace);
     // an engine lists its tools when it opens, so they are unknown until then
     if (entry?.blocked !== undefined && entry.toolset.engine !== undefined) return entry.blocked;
-    const bare = namespace === undefined ? this.#nearBare(name) : [];
-    const near = bare.length > 0 ? bare : this.#nearQualified(name, parts);
+    const bare = namespace === undefined ? this.#findNearBare(name) : [];
+    const near = bare.length > 0 ? bare : this.#findNearQualified(name, parts);
     const unknownToolset = namespace === undefined || this.entries.has(namespace) ? undefined : namespace;
-    return missingTool(name, { unknownToolset, near, few: this.#fewNames() });
+    return missingToolError(name, { unknownToolset, near, few: this.#listIfFew() });
   }
 
   requireToolset(name: string): ToolsetEntry {
     const entry = this.entries.get(name);
-    if (typeof name !== "string") throw noName();
-    if (entry === undefined) throw missingToolset(name, nearNames(name, this.entries.keys(), MAX_NEAR));
+    if (typeof name !== "string") throw invalidNameError();
+    if (entry === undefined) throw missingToolsetError(name, findNearNames(name, this.entries.keys(), MAX_NEAR));
     return entry;
   }
 
   /** Finds a tool by its encoded name, exactly as `providerName` encodes it. */
   #findEncoded(name: string): ToolFamily | undefined {
     if (this.#bareNames.has(name)) return undefined;
-    const decoded = qualifiedNameOf(name, NONE_GIVEN);
+    const decoded = toQualifiedName(name, NONE_GIVEN);
     const family = decoded === name ? undefined : this.families.get(decoded);
     if (family !== undefined) return providerName(decoded) === name ? family : undefined;
     if (name.includes(":")) return this.#findWithOneColon(name);
-    return isMarked(name) ? (this.#marked ??= this.#listMarked()).get(name) : undefined;
+    return hasHashSuffix(name) ? (this.#byMarkedName ??= this.#indexMarked()).get(name) : undefined;
   }
 
   /** Finds `io::read` by the name `io:read`, as other frameworks write it, if only one tool can be meant. */
@@ -132,68 +132,68 @@ export class ToolNames {
     return found;
   }
 
-  #listMarked(): ReadonlyMap<string, ToolFamily> {
+  #indexMarked(): ReadonlyMap<string, ToolFamily> {
     const marked = new Map<string, ToolFamily>();
     for (const family of this.families.values()) {
       const name = providerName(family.qualifiedName);
-      if (isMarked(name) && !marked.has(name)) marked.set(name, family);
+      if (hasHashSuffix(name) && !marked.has(name)) marked.set(name, family);
     }
     return marked;
   }
 
   /** Resolves a bare name that several toolsets have. Disabled toolsets and tools do not count, so that it may be unambiguous. */
   #resolveShared(name: string): readonly RegisteredTool[] | ToolError {
-    const families = this.#bareNames.all(name);
+    const families = this.#bareNames.findAll(name);
     const [first] = families;
     if (first === undefined) {
       const encoded = this.#findEncoded(name);
-      return encoded === undefined ? this.missing(name) : this.resolve(encoded.qualifiedName);
+      return encoded === undefined ? this.createMissingError(name) : this.resolve(encoded.qualifiedName);
     }
-    const bearers = families.filter((family) => family.bearsName);
+    const bearers = families.filter((family) => family.competesForBareName);
     const [bearer = first] = bearers;
     if (bearers.length > 1)
-      return ambiguousTool(
+      return ambiguousToolError(
         name,
         bearers.map((family) => family.qualifiedName),
       );
-    return whyNot(bearer, name) ?? bearer.callable;
+    return findUnavailableError(bearer, name) ?? bearer.callable;
   }
 
   /** Similar names: bare for tools of `default`, qualified for all others, as a model was given them. */
-  #nearBare(name: string): readonly string[] {
-    const near = nearNames(name, this.#bareNames.names(), MAX_NEAR).flatMap((one) => {
-      const families = this.#bareNames.all(one);
-      const offered = families.filter((family) => family.offered);
-      const isEnough = offered.length === 1 && families.filter((family) => family.bearsName).length === 1;
+  #findNearBare(name: string): readonly string[] {
+    const near = findNearNames(name, this.#bareNames.names(), MAX_NEAR).flatMap((one) => {
+      const families = this.#bareNames.findAll(one);
+      const offered = families.filter((family) => family.isOffered);
+      const isEnough = offered.length === 1 && families.filter((family) => family.competesForBareName).length === 1;
       return isEnough && offered[0]?.entry.toolset.name === DEFAULT_NAMESPACE ? [one] : offered.map((family) => family.qualifiedName);
     });
     return near.slice(0, MAX_NEAR);
   }
 
   /** The same tool name in other toolsets first, then similarly spelled names, in the toolset itself if it exists. */
-  #nearQualified(name: string, { namespace, name: bare }: NameParts): readonly string[] {
+  #findNearQualified(name: string, { namespace, name: bare }: NameParts): readonly string[] {
     const entry = namespace === undefined ? undefined : this.entries.get(namespace);
-    const elsewhere = this.#bareNames.all(bare);
+    const inOtherToolsets = this.#bareNames.findAll(bare);
     const alike =
       entry === undefined
-        ? nearNames(name, this.families.keys(), MAX_NEAR).map((one) => this.families.get(one))
-        : nearNames(bare, entry.families.keys(), MAX_NEAR).map((one) => entry.families.get(one));
+        ? findNearNames(name, this.families.keys(), MAX_NEAR).map((one) => this.families.get(one))
+        : findNearNames(bare, entry.families.keys(), MAX_NEAR).map((one) => entry.families.get(one));
     const near = new Set<string>();
-    for (const family of [...elsewhere, ...alike]) if (family?.offered === true) near.add(family.qualifiedName);
+    for (const family of [...inOtherToolsets, ...alike]) if (family?.isOffered === true) near.add(family.qualifiedName);
     return [...near].slice(0, MAX_NEAR);
   }
 
-  #fewNames(): readonly string[] | undefined {
+  #listIfFew(): readonly string[] | undefined {
     if (this.families.size > MAX_FEW) return undefined;
-    return [...this.families.values()].filter((family) => family.offered).map((family) => family.qualifiedName);
+    return [...this.families.values()].filter((family) => family.isOffered).map((family) => family.qualifiedName);
   }
 }
 
 /** Why no tool of a family can be called. For a denied tool only the denial is reported, not whether it would work. */
-function whyNot(family: ToolFamily, name: string): ToolError | undefined {
-  return family.denied === undefined ? family.blocked : hiddenTool(name, family.denied);
+function findUnavailableError(family: ToolFamily, name: string): ToolError | undefined {
+  return family.denied === undefined ? family.blocked : hiddenToolError(name, family.denied);
 }
 
-function noName(): ToolError {
+function invalidNameError(): ToolError {
   return new ToolError("invalid_argument", "The name of a tool or toolset must be a string.");
 }

@@ -1,5 +1,5 @@
 /** Searches a registry's tools, with filters that must all match and a text that ranks. */
-import { quoted, typeInWords } from "../core/base/wording.ts";
+import { quoteValue, describeValueType } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { TOOL_CATEGORIES, type ToolCategory } from "../core/tool.ts";
@@ -54,17 +54,17 @@ export function searchTools(query: SearchQuery, tools: Searchable): readonly Reg
   const limit = checkLimit(query.limit);
   checkCategory(query.category);
   const passes = makeFilter(query);
-  if (query.text === undefined || query.text === "") return firstOf(tools.list(), limit, passes);
+  if (query.text === undefined || query.text === "") return takeFirst(tools.list(), limit, passes);
   const ranking = new Ranking(limit);
   tools.rank(query.text, (registered, score) => {
-    if (ranking.canTake(score) && tools.isOffered(registered) && passes(registered)) ranking.take({ registered, score });
+    if (ranking.canAdd(score) && tools.isOffered(registered) && passes(registered)) ranking.add({ registered, score });
   });
   return ranking.best().map(({ registered }) => registered);
 }
 
 function checkLimit(limit: number = Infinity): number {
   if (limit !== Infinity && (!Number.isInteger(limit) || limit < 1)) {
-    throw new ToolError("invalid_argument", `limit of a search is ${quoted(limit)}; it takes an integer from 1.`);
+    throw new ToolError("invalid_argument", `limit of a search is ${quoteValue(limit)}; it takes an integer from 1.`);
   }
   return limit;
 }
@@ -73,7 +73,7 @@ function checkCategory(category: unknown): void {
   if (category === undefined || TOOL_CATEGORIES.some((known) => known === category)) return;
   throw new ToolError(
     "invalid_argument",
-    `category of a search is ${typeof category === "string" ? JSON.stringify(category) : typeInWords(category)}; it is one of ${TOOL_CATEGORIES.join(", ")}.`,
+    `category of a search is ${typeof category === "string" ? JSON.stringify(category) : describeValueType(category)}; it is one of ${TOOL_CATEGORIES.join(", ")}.`,
   );
 }
 
@@ -91,7 +91,7 @@ function makeFilter(query: SearchQuery): (registered: RegisteredTool) => boolean
   };
 }
 
-function firstOf(
+function takeFirst(
   tools: readonly RegisteredTool[],
   limit: number,
   passes: (registered: RegisteredTool) => boolean,
@@ -125,12 +125,12 @@ class Ranking {
   }
 
   /** False if this score can no longer be among the best. */
-  canTake(score: number): boolean {
+  canAdd(score: number): boolean {
     const last = this.#inserts ? this.#ranked[this.#limit - 1] : undefined;
     return last === undefined || score >= last.score;
   }
 
-  take(candidate: RankedTool): void {
+  add(candidate: RankedTool): void {
     if (!this.#inserts) {
       this.#ranked.push(candidate);
       return;

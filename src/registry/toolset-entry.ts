@@ -1,10 +1,10 @@
 /** The registry's entry of one toolset: whether it can be called, and its tools by name. */
-import { ToolError, hintsOf } from "../core/error.ts";
+import { ToolError, pickHints } from "../core/error.ts";
 import { checkArgument } from "../core/check-argument.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Permission } from "../policy/permission.ts";
-import { inheritSettings, sameSettings } from "../core/call-settings.ts";
+import { inheritSettings, hasSameSettings } from "../core/call-settings.ts";
 import { RegisteredTool } from "./registered-tool.ts";
 
 /** `closed` before `open` and after `close`, `ended` after the runtime was closed; an error if the toolset could not be opened. */
@@ -23,7 +23,7 @@ export class ToolsetEntry {
   /** By unqualified name. */
   readonly families = new Map<string, ToolFamily>();
   /** Tools that the program registered one by one, not as part of the toolset. */
-  readonly #byHand = new Set<RegisteredTool>();
+  readonly #registeredIndividually = new Set<RegisteredTool>();
   /** Why no call of the toolset can run now; undefined if calls can run. */
   blocked: ToolError | undefined = undefined;
   readonly #settings: Required<CallSettings>;
@@ -35,13 +35,13 @@ export class ToolsetEntry {
     this.toolset = toolset;
     this.#permission = permission;
     this.#settings = inheritSettings(toolset.defaults ?? {}, settings);
-    this.#enabled = before?.isSwitched === true ? before.enabled : toolset.enabled !== false;
+    this.#enabled = before?.wasToggled === true ? before.enabled : toolset.enabled !== false;
     if (before !== undefined) this.#state = before.#state;
-    this.#judge();
+    this.#updateBlocked();
   }
 
   /** Whether it was enabled or disabled since it was registered. */
-  get isSwitched(): boolean {
+  get wasToggled(): boolean {
     return this.#enabled !== (this.toolset.enabled !== false);
   }
 
@@ -49,7 +49,7 @@ export class ToolsetEntry {
   hasSameSettings(other: ToolsetEntry): boolean {
     const { engine, maxConcurrent, shared = false } = other.toolset;
     const { engine: ownEngine, maxConcurrent: ownMost, shared: ownShared = false } = this.toolset;
-    return ownEngine === engine && ownMost === maxConcurrent && ownShared === shared && sameSettings(this.#settings, other.#settings);
+    return ownEngine === engine && ownMost === maxConcurrent && ownShared === shared && hasSameSettings(this.#settings, other.#settings);
   }
 
   get enabled(): boolean {
@@ -58,29 +58,29 @@ export class ToolsetEntry {
 
   set enabled(enabled: boolean) {
     this.#enabled = enabled;
-    this.#judge();
+    this.#updateBlocked();
   }
 
   set state(state: ToolsetState) {
     const fits = state === "open" || state === "closed" || state === "ended" || state instanceof ToolError;
     checkArgument(fits, "setToolsetState()", '"open", "closed", "ended" or a ToolError', state);
     this.#state = state;
-    this.#judge();
+    this.#updateBlocked();
   }
 
   /** False if the toolset is disabled or could not be opened: its tools are then not offered. */
-  get offered(): boolean {
+  get isOffered(): boolean {
     return this.#enabled && !(this.#state instanceof ToolError);
   }
 
   /** The tools that the program registered one by one and has not removed. */
-  get registeredByHand(): readonly RegisteredTool[] {
-    return [...this.#byHand].filter((registered) => this.families.get(registered.tool.name)?.tools.includes(registered) === true);
+  get registeredIndividually(): readonly RegisteredTool[] {
+    return [...this.#registeredIndividually].filter((registered) => this.families.get(registered.tool.name)?.tools.includes(registered) === true);
   }
 
   /** Adds a tool that stays when the toolset is replaced. */
-  addByHand(registered: RegisteredTool): ToolFamily {
-    this.#byHand.add(registered);
+  addIndividually(registered: RegisteredTool): ToolFamily {
+    this.#registeredIndividually.add(registered);
     return this.add(registered);
   }
 
@@ -102,11 +102,11 @@ export class ToolsetEntry {
     return family;
   }
 
-  #judge(): void {
-    this.blocked = this.#reason();
+  #updateBlocked(): void {
+    this.blocked = this.#findBlockReason();
   }
 
-  #reason(): ToolError | undefined {
+  #findBlockReason(): ToolError | undefined {
     const name = JSON.stringify(this.toolset.name);
     if (!this.#enabled) return new ToolError("unavailable", `The toolset ${name} is disabled.`);
     if (this.#state === "open") return undefined;
@@ -119,7 +119,7 @@ export class ToolsetEntry {
     const { message, details } = this.#state;
     return new ToolError("unavailable", `The toolset ${name} could not be opened: ${message}`, {
       details,
-      ...hintsOf(this.#state),
+      ...pickHints(this.#state),
       cause: this.#state,
     });
   }
@@ -151,17 +151,17 @@ export class ToolFamily {
 
   add(registered: RegisteredTool): void {
     this.tools = [...this.tools, registered];
-    this.#sift();
+    this.#updateCallable();
   }
 
   setEnabled(enabled: boolean): void {
     for (const registered of this.tools) registered.enabled = enabled;
-    this.#sift();
+    this.#updateCallable();
   }
 
   /** Whether its tools are shown to models and clients. */
-  get offered(): boolean {
-    return this.callable.length > 0 && this.entry.offered;
+  get isOffered(): boolean {
+    return this.callable.length > 0 && this.entry.isOffered;
   }
 
   /** Why the permission rules deny it; undefined if they do not. */
@@ -170,7 +170,7 @@ export class ToolFamily {
   }
 
   /** Whether it counts when its bare name is resolved: unless disabled or denied, whether or not its toolset is open. */
-  get bearsName(): boolean {
+  get competesForBareName(): boolean {
     return this.callable.length > 0 && this.entry.enabled;
   }
 
@@ -181,7 +181,7 @@ export class ToolFamily {
     return new ToolError("unavailable", `The tool ${JSON.stringify(this.qualifiedName)} is disabled.`);
   }
 
-  #sift(): void {
+  #updateCallable(): void {
     this.callable = this.tools.every(isCallable) ? this.tools : this.tools.filter(isCallable);
   }
 }

@@ -5,7 +5,7 @@ import { faultPolicy, type FaultPolicy } from "../policy/faults/fault.ts";
 const POLICIES = new WeakMap<Toolset, FaultPolicy>();
 
 /** The fault policy of a toolset; undefined if it has none. @throws ToolError `invalid_argument` for an invalid plan */
-export function faultsOf(toolset: Toolset): FaultPolicy | undefined {
+export function getFaultPolicy(toolset: Toolset): FaultPolicy | undefined {
   const { faults, engine, name } = toolset;
   if (faults === undefined) return undefined;
   let policy = POLICIES.get(toolset);

@@ -1,8 +1,8 @@
 /** Resolves a name to the tools that it may mean, among those visible to the caller. */
 import { ToolError } from "../core/error.ts";
 import type { Visibility } from "../policy/visibility.ts";
-import { ambiguousTool, hiddenTool, missingTool } from "./missing-tool.ts";
-import { nearNames } from "../core/base/near-names.ts";
+import { ambiguousToolError, hiddenToolError, missingToolError } from "./missing-tool.ts";
+import { findNearNames } from "../core/base/near-names.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import type { Registry } from "./registry.ts";
 
@@ -23,9 +23,9 @@ export function resolveVisible(
   if (!(found instanceof ToolError)) {
     const [first] = found;
     if (first === undefined || visibility.permits(first.qualifiedName)) return found;
-    return visibleBearers(registry, name, visibility) ?? hiddenTool(name);
+    return listVisibleMatches(registry, name, visibility) ?? hiddenToolError(name);
   }
-  return visibleBearers(registry, name, visibility) ?? unseen(registry, name, { found, visibility });
+  return listVisibleMatches(registry, name, visibility) ?? unseenToolError(registry, name, { found, visibility });
 }
 
 /** Whether a call of this caller would reach a qualified name. Texts for a model name only such tools. */
@@ -33,30 +33,30 @@ export function isVisible(registry: Registry, qualifiedName: string, visibility:
   return visibility?.permits(qualifiedName) !== false && !(registry.resolve(qualifiedName) instanceof ToolError);
 }
 
-function visibleBearers(registry: Registry, name: string, visibility: Visibility): readonly RegisteredTool[] | ToolError | undefined {
+function listVisibleMatches(registry: Registry, name: string, visibility: Visibility): readonly RegisteredTool[] | ToolError | undefined {
   const bearers = new Set<string>();
   for (const { tool, qualifiedName } of registry.list())
     if (tool.name === name && visibility.permits(qualifiedName)) bearers.add(qualifiedName);
   const [only] = bearers;
   if (only === undefined) return undefined;
-  return bearers.size === 1 ? registry.resolve(only) : ambiguousTool(name, [...bearers]);
+  return bearers.size === 1 ? registry.resolve(only) : ambiguousToolError(name, [...bearers]);
 }
 
-function unseen(
+function unseenToolError(
   registry: Registry,
   name: string,
   { found, visibility }: { readonly found: ToolError; readonly visibility: Visibility },
 ): ToolError {
   const known = registry.get(name);
-  if (known !== undefined) return visibility.permits(known.qualifiedName) ? found : hiddenTool(name);
-  if (found.code === "ambiguous") return hiddenTool(name);
+  if (known !== undefined) return visibility.permits(known.qualifiedName) ? found : hiddenToolError(name);
+  if (found.code === "ambiguous") return hiddenToolError(name);
   if (found.code !== "not_found" && name.includes("::") && visibility.permits(name)) return found; // for example, the toolset failed to open
   const visible = registry.list().filter(({ qualifiedName }) => visibility.permits(qualifiedName));
   const qualified = [...new Set(visible.map(({ qualifiedName }) => qualifiedName))];
-  const bare = new Set(name.includes("::") ? [] : nearNames(name, new Set(visible.map(({ tool }) => tool.name)), MAX_NEAR));
+  const bare = new Set(name.includes("::") ? [] : findNearNames(name, new Set(visible.map(({ tool }) => tool.name)), MAX_NEAR));
   const near =
-    bare.size > 0 ? visible.filter(({ tool }) => bare.has(tool.name)).map((one) => one.qualifiedName) : nearNames(name, qualified);
-  return missingTool(name, {
+    bare.size > 0 ? visible.filter(({ tool }) => bare.has(tool.name)).map((one) => one.qualifiedName) : findNearNames(name, qualified);
+  return missingToolError(name, {
     unknownToolset: undefined,
     near: [...new Set(near)].slice(0, MAX_NEAR),
     few: qualified.length > MAX_FEW ? undefined : qualified,

@@ -10,9 +10,9 @@ const VOWEL = /[aeiouy]/u;
  *
  * @see https://tartarus.org/martin/PorterStemmer/ — a reduced form of steps 1 and 4
  */
-export function stemOf(word: string): string {
+export function stemWord(word: string): string {
   if (word.length < MIN_LENGTH || !isPlainEnglish(word)) return word;
-  return withoutEnd(withoutSuffix(singular(word)));
+  return dropFinalVowel(withoutSuffix(toSingular(word)));
 }
 
 function isPlainEnglish(word: string): boolean {
@@ -23,7 +23,7 @@ function isPlainEnglish(word: string): boolean {
   return true;
 }
 
-function singular(word: string): string {
+function toSingular(word: string): string {
   if (!word.endsWith("s") || word.endsWith("ss") || word.endsWith("us") || word.endsWith("is")) return word;
   if (word.endsWith("ies") && word.length > 4) return `${word.slice(0, -3)}y`;
   if (/(?:ss|sh|ch|x|zz)es$/u.test(word)) return word.slice(0, -2);
@@ -67,17 +67,17 @@ function withoutSuffix(word: string): string {
     if (!word.endsWith(suffix)) continue;
     const stem = word.slice(0, -suffix.length);
     if (stem.length < MIN_STEM || !VOWEL.test(stem)) continue;
-    return undoubled(stem);
+    return undoubleLetter(stem);
   }
   return word;
 }
 
 /** `stopp`, from stopping, becomes `stop`. */
-function undoubled(stem: string): string {
+function undoubleLetter(stem: string): string {
   const last = stem.charAt(stem.length - 1);
   return last === stem.charAt(stem.length - 2) && !"aeiouls".includes(last) ? stem.slice(0, -1) : stem;
 }
 
-function withoutEnd(stem: string): string {
+function dropFinalVowel(stem: string): string {
   return stem.length > MIN_STEM && /[ey]$/u.test(stem) ? stem.slice(0, -1) : stem;
 }

@@ -5,7 +5,7 @@ import type { Store } from "../core/store.ts";
 import type { Registry } from "../registry/registry.ts";
 import { storedEvents } from "../session/read-events.ts";
 import { SessionFold } from "./fold-events.ts";
-import { innerIdOf, isBegunBy } from "./inner-session.ts";
+import { nestedSessionId, isStartedBy } from "./inner-session.ts";
 import type { OpenCall } from "./open-call.ts";
 
 interface Within {
@@ -42,9 +42,9 @@ async function awaitsIn({ call, callId }: OpenCall, { depth, ...search }: Search
   if (depth > MAX_DEPTH || !registry.overloads(call.name).some(({ tool }) => tool.composite === true)) return false;
   const fold = await foldOf(store, { sessionId, callId });
   if (fold === undefined || fold.open.length === 0) return false;
-  const inner = { ...search, sessionId: innerIdOf(sessionId, callId), depth: depth + 1 };
+  const inner = { ...search, sessionId: nestedSessionId(sessionId, callId), depth: depth + 1 };
   for (const one of fold.innermost()) {
-    if (one.wasNeverWhole) return false; // the message that it belongs to was still being written
+    if (one.hasIncompleteMessage) return false; // the message that it belongs to was still being written
     if (one.askedAt === undefined ? !(await awaitsIn(one, inner)) : one.askedAt < since) return false;
   }
   return true;
@@ -52,11 +52,11 @@ async function awaitsIn({ call, callId }: OpenCall, { depth, ...search }: Search
 
 /** The stored session that a call began; undefined if there is none, or it cannot be read. */
 async function foldOf(store: Store, place: CallPlace): Promise<SessionFold | undefined> {
-  const id = innerIdOf(place.sessionId, place.callId);
+  const id = nestedSessionId(place.sessionId, place.callId);
   const fold = new SessionFold(undefined, id);
   try {
     for await (const event of storedEvents(store, id)) {
-      if (fold.head.length === 0 && !isBegunBy(place, event)) return undefined;
+      if (fold.head.length === 0 && !isStartedBy(place, event)) return undefined;
       fold.apply(event);
     }
   } catch (thrown: unknown) {

@@ -1,39 +1,39 @@
 /** The branches of sessions: how they begin, from the current head or an earlier point, and how they end. */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { SessionEvent } from "../core/event.ts";
-import type { CallParts } from "../call/call-run.ts";
-import { endCalls } from "../call/running-calls.ts";
+import type { CallServices } from "../call/call-run.ts";
+import { cancelSessionCalls } from "../call/running-calls.ts";
 import { checkForkOptions, type ForkOptions } from "../session/fork-options.ts";
-import { take } from "../session/read-events.ts";
+import { takeFirst } from "../session/read-events.ts";
 import type { Session, SessionHead } from "../session/session.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
 import { commitBranch } from "./commit-branch.ts";
 import { SessionFold } from "./fold-events.ts";
 import type { NewSessions, SessionsOptions } from "./new-sessions.ts";
-import { ownEvents, recordedEvents } from "./recorded-events.ts";
+import { readOwnEvents, readSessionEvents } from "./recorded-events.ts";
 import type { RuntimeSession, RuntimeSessionOptions } from "./runtime-session.ts";
-import { closedSession } from "./session-errors.ts";
-import { recordStart } from "./session-start.ts";
-import { branchName, sideEffects, simulationParts } from "./simulation-parts.ts";
+import { closedSessionError } from "./session-errors.ts";
+import { recordSessionStart } from "./session-start.ts";
+import { branchName, toSideEffects, createSimulationServices } from "./simulation-parts.ts";
 import { whenStored } from "./when-stored.ts";
 
 type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 
-interface Forgetting {
+interface ForgetOptions {
   /** Whether to end the open calls in sessions that the branch's calls began. */
   readonly endsWithin: boolean;
   /** Error codes with which the store may refuse the removal; it then keeps the branch. */
-  readonly keptFor: readonly ErrorCode[];
+  readonly ignoredCodes: readonly ErrorCode[];
 }
 
 export class Branches {
-  readonly #parts: CallParts;
+  readonly #services: CallServices;
   readonly #newSessions: NewSessions;
 
-  constructor({ parts }: Pick<SessionsOptions, "parts">, newSessions: NewSessions) {
-    this.#parts = parts;
+  constructor({ services }: Pick<SessionsOptions, "parts">, newSessions: NewSessions) {
+    this.#services = services;
     this.#newSessions = newSessions;
   }
 
@@ -46,11 +46,11 @@ export class Branches {
 
   /** Begins a branch of the session as it was after its first `length` events. @throws ToolError as `RuntimeSession.forkAt`, as a rejection */
   async branchAt(session: RuntimeSession, length: number, options: ForkOptions): Promise<RuntimeSession> {
-    if (session.closed) throw closedSession(session);
+    if (session.closed) throw closedSessionError(session);
     checkForkOptions(options, session.simulation !== undefined);
     if (session.ready !== undefined) await session.ready;
     if (length === session.length && !session.turns.busy) return this.branch(session, options);
-    const head = await headAt(session, recordedEvents(session), { length, countsCalls: this.#parts.faults.mayHit(this.#parts.registry) });
+    const head = await readHeadAt(session, readSessionEvents(session), { length, countsCalls: this.#services.faults.mayInject(this.#services.registry) });
     if (session.broken !== undefined) throw session.broken;
     return this.#branchFrom(session, head, options);
   }
@@ -58,13 +58,13 @@ export class Branches {
   /** Makes what a branch did part of its session, and removes the branch. @throws ToolError as `RuntimeSession.commit`, as a rejection */
   async commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
     const { open } = this.#newSessions;
-    await open.noteRemoval(branch);
+    await open.markIfRemoved(branch);
     await commitBranch(branch, parent, {
-      eventsFrom: (from) => ownEvents(branch, from),
-      takeOver: () => {
-        if ((open.holderOf(branch.id) ?? branch) !== branch) return; // another session has taken its id since
-        this.#parts.largeResults.adopt(branch.id, parent.id);
-        open.moveWithin(branch, parent);
+      eventsFrom: (from) => readOwnEvents(branch, from),
+      onCommit: () => {
+        if ((open.findById(branch.id) ?? branch) !== branch) return; // another session has taken its id since
+        this.#services.largeResults.adopt(branch.id, parent.id);
+        open.moveNestedSessions(branch, parent);
       },
     });
     try {
@@ -74,58 +74,58 @@ export class Branches {
       throw thrown;
     }
     // the branch is committed, whether or not another process has it open
-    await this.#forget(branch, { endsWithin: false, keptFor: ["conflict", "resource_busy"] });
+    await this.#forget(branch, { endsWithin: false, ignoredCodes: ["conflict", "resource_busy"] });
   }
 
   /** Ends a branch and removes it from the store, unless other sessions branch off it. */
   discard(branch: RuntimeSession): Promise<void> {
-    return discardBranch(branch, this.#parts.running, () => this.#forget(branch, { endsWithin: true, keptFor: ["conflict"] }));
+    return discardBranch(branch, this.#services.running, () => this.#forget(branch, { endsWithin: true, ignoredCodes: ["conflict"] }));
   }
 
   /** Closes a branch and removes it from the store. */
-  async #forget(branch: RuntimeSession, { endsWithin, keptFor }: Forgetting): Promise<void> {
+  async #forget(branch: RuntimeSession, { endsWithin: endsNested, ignoredCodes }: ForgetOptions): Promise<void> {
     try {
-      await this.#newSessions.open.forgetOnce(branch, { endsWithin });
+      await this.#newSessions.open.removeOnce(branch, { endsNested });
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "store_failed");
-      if (!keptFor.includes(error.code)) throw error;
+      if (!ignoredCodes.includes(error.code)) throw error;
     }
   }
 
   #branchFrom(session: RuntimeSession, head: SessionHead, options: ForkOptions): RuntimeSession {
     const simulated = session.simulation !== undefined || options.simulated === true;
     // The events of a simulation exist only in memory, so none of them may be dropped.
-    const log = head.log.branch(head.length, simulated || session.eventLog === undefined ? undefined : this.#newSessions.keep);
+    const log = head.log.branch(head.length, simulated || session.eventLog === undefined ? undefined : this.#newSessions.keptEvents);
     const base: BranchBase = { head: { ...head, log }, parent: session };
-    const branch = simulated ? this.#simulation(session, options, base) : this.#liveBranch(session, options, base);
-    session.engagedEngines?.fork(branch.engines);
-    this.#parts.largeResults.share(session.id, branch.id);
+    const branch = simulated ? this.#createSimulation(session, options, base) : this.#createLiveBranch(session, options, base);
+    session.enginesIfUsed?.fork(branch.engines);
+    this.#services.largeResults.share(session.id, branch.id);
     return branch;
   }
 
-  #liveBranch(session: RuntimeSession, options: ForkOptions, base: BranchBase): RuntimeSession {
+  #createLiveBranch(session: RuntimeSession, options: ForkOptions, base: BranchBase): RuntimeSession {
     const id = this.#newSessions.newId(options.id);
     const parent = { sessionId: session.id, length: base.head.length };
-    const branch = this.#newSessions.begin({
+    const branch = this.#newSessions.openSession({
       id,
       ...base,
-      ...(session.eventLog === undefined ? {} : this.#newSessions.newLog(id, parent)),
+      ...(session.eventLog === undefined ? {} : this.#newSessions.createLog(id, parent)),
     });
-    recordStart(branch, { parent }, this.#parts);
-    this.#newSessions.makeReady(branch, session.eventLog);
+    recordSessionStart(branch, { parent }, this.#services);
+    this.#newSessions.holdUntilStored(branch, session.eventLog);
     return branch;
   }
 
-  #simulation(session: RuntimeSession, options: ForkOptions, base: BranchBase): RuntimeSession {
+  #createSimulation(session: RuntimeSession, options: ForkOptions, base: BranchBase): RuntimeSession {
     const id =
       options.id === undefined ? this.#newSessions.open.unusedId(() => session.nextSimulationId()) : this.#newSessions.newId(options.id);
-    const allows = options.allowSideEffects === undefined ? undefined : sideEffects(options.allowSideEffects);
+    const allows = options.allowSideEffects === undefined ? undefined : toSideEffects(options.allowSideEffects);
     const simulation = session.simulation?.branch(allows) ?? new SimulationMode(allows);
-    return this.#newSessions.begin({
+    return this.#newSessions.openSession({
       id,
       ...base,
       simulation,
-      parts: simulationParts(this.#parts, branchName(session, id, options), simulation),
+      services: createSimulationServices(this.#services, branchName(session, id, options), simulation),
     });
   }
 }
@@ -137,30 +137,30 @@ interface HeadAtOptions {
 }
 
 /** Reads a session up to `length` events. @throws ToolError `invalid_argument`, `not_forkable`, `conflict` within a turn, as a rejection */
-async function headAt(session: Session, events: AsyncIterable<SessionEvent>, { length, countsCalls }: HeadAtOptions): Promise<SessionHead> {
+async function readHeadAt(session: Session, events: AsyncIterable<SessionEvent>, { length, countsCalls }: HeadAtOptions): Promise<SessionHead> {
   checkBranchPoint(session, length);
   const fold = new SessionFold(undefined, session.id, countsCalls);
   let last: SessionEvent | undefined;
-  for await (const event of take(events, length)) fold.apply((last = event));
-  if (last?.type === "batch-start" || fold.openInTurn !== undefined || fold.openRounds.length > 0) throw turnUnderWay(session, length);
+  for await (const event of takeFirst(events, length)) fold.apply((last = event));
+  if (last?.type === "batch-start" || fold.openInTurn !== undefined || fold.openRounds.length > 0) throw turnRunningError(session, length);
   return fold.head;
 }
 
 /** @throws ToolError `invalid_argument`, `not_forkable` */
-function checkBranchPoint({ id, length: whole, engagedEngines, eventLog }: Session, length: number): void {
+function checkBranchPoint({ id, length: whole, enginesIfUsed, eventLog }: Session, length: number): void {
   const least = eventLog === undefined ? 0 : 1; // a stored log begins with the session's own `session-start`
   if (!Number.isInteger(length) || length < least || length > whole)
-    throw new ToolError("invalid_argument", `The session ${quoted(id)} has ${whole} events: no branch can begin after ${quoted(length)}.`, {
+    throw new ToolError("invalid_argument", `The session ${quoteValue(id)} has ${whole} events: no branch can begin after ${quoteValue(length)}.`, {
       hint: `Give a number from ${least} to ${whole}.`,
     });
-  const remote = length === whole ? undefined : engagedEngines?.remote;
+  const remote = length === whole ? undefined : enginesIfUsed?.remote;
   if (remote === undefined) return;
   throw new ToolError("not_forkable", `The engine "${remote}" keeps its state of the session elsewhere, and cannot go back.`, {
     hint: "Fork the session as it is now.",
   });
 }
 
-function turnUnderWay({ id }: Session, length: number): ToolError {
+function turnRunningError({ id }: Session, length: number): ToolError {
   return new ToolError("conflict", `A turn of the session ${JSON.stringify(id)} was under way after ${length} events.`, {
     hint: "Fork before its first call, or after its end.",
   });
@@ -170,12 +170,12 @@ function turnUnderWay({ id }: Session, length: number): ToolError {
  * Ends a branch that is no longer wanted: cancels the calls that run in it, or wait for a person there. If one of these calls requests this, none is
  * cancelled, and the branch is removed when they have ended.
  */
-async function discardBranch(branch: RuntimeSession, running: CallParts["running"], forget: () => Promise<void>): Promise<void> {
+async function discardBranch(branch: RuntimeSession, running: CallServices["running"], forget: () => Promise<void>): Promise<void> {
   branch.dropped = true; // refuses a commit that waits for its calls
   branch.markClosed(); // first, so that no call begins after the cancellation
   const forgotten = branch.turns.isInside ? branch.turns.whenIdle().then(forget) : undefined;
   if (forgotten === undefined) {
-    endCalls(branch, running, "the branch was dropped");
+    cancelSessionCalls(branch, running, "the branch was dropped");
     return await forget();
   }
   forgotten.catch((thrown: unknown) =>

@@ -3,13 +3,13 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { JobTable } from "../call/jobs/job-table.ts";
-import { partsOf, type RuntimeSession } from "./runtime-session.ts";
+import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
 
-interface CommitParts {
+interface CommitOptions {
   /** The events of the branch, from a position on. */
   readonly eventsFrom: (position: number) => AsyncIterable<SessionEvent>;
   /** Moves the whole answers of truncated results, and the sessions that the branch's calls left open, to the parent. */
-  readonly takeOver: () => void;
+  readonly onCommit: () => void;
 }
 
 /**
@@ -19,12 +19,12 @@ interface CommitParts {
  *
  * @throws ToolError `conflict`, `invalid_argument`, `resource_busy` while a job of the branch runs; as a rejection
  */
-export async function commitBranch(branch: RuntimeSession, parent: RuntimeSession, { eventsFrom, takeOver }: CommitParts): Promise<void> {
-  if (branch.committed) throw committedBefore(branch);
-  if (branch.dropped) throw droppedBefore(branch);
-  const parts = partsOf(parent);
-  checkNoJobs(parts.jobs, branch);
-  if (branch.turns.isInside || parent.turns.isInside) throw stillRuns(branch);
+export async function commitBranch(branch: RuntimeSession, parent: RuntimeSession, { eventsFrom, onCommit }: CommitOptions): Promise<void> {
+  if (branch.committed) throw alreadyCommittedError(branch);
+  if (branch.dropped) throw droppedBranchError(branch);
+  const services = servicesOf(parent);
+  checkNoJobs(services.jobs, branch);
+  if (branch.turns.isInside || parent.turns.isInside) throw stillRunningError(branch);
   if (branch.ready !== undefined) await branch.ready; // calls that wait for `ready` come first
   while (branch.turns.busy) await branch.turns.run(() => {});
   const { length, state } = branch.head;
@@ -32,36 +32,36 @@ export async function commitBranch(branch: RuntimeSession, parent: RuntimeSessio
   for await (const event of eventsFrom(branch.baseLength)) if (event.type !== "session-start") events.push(event);
   await parent.ready;
   await parent.turns.run(() => {
-    const refusal = branch.length === length ? whyNot(branch, parent) : stillRuns(branch);
+    const refusal = branch.length === length ? findCommitError(branch, parent) : stillRunningError(branch);
     if (refusal !== undefined) throw refusal;
-    checkNoJobs(parts.jobs, branch); // jobs may have begun during the wait
-    const at = parts.ports.clock.wallTime();
+    checkNoJobs(services.jobs, branch); // jobs may have begun during the wait
+    const at = services.ports.clock.wallTime();
     const commit = { type: "branch-commit", sessionId: parent.id, at, branchId: branch.id, events: events.length } as const;
     const all = [Object.freeze(commit), ...events];
     branch.committed = true;
     branch.markClosed(); // calls that wait there or arrive now would be lost
-    takeOver();
+    onCommit();
     if (branch.eventLog === undefined && parent.eventLog !== undefined) storeOutputs(parent, events);
     parent.adopt(all, state);
-    parts.cache.forget(parent); // cached answers read from its state are outdated
-    if (branch.simulation !== undefined) parent.simulation?.adopt(branch.simulation);
+    services.cache.forget(parent); // cached answers read from its state are outdated
+    if (branch.simulation !== undefined) parent.simulation?.addPretendedWrites(branch.simulation);
     // The events of a live branch were emitted when they happened.
-    if (parts.listening) for (const event of branch.simulation === undefined ? [commit] : all) parts.emit(event);
+    if (services.listening) for (const event of branch.simulation === undefined ? [commit] : all) services.emit(event);
   });
 }
 
 /** Stores the whole answers of truncated results, which a branch without a store had only in memory. */
 function storeOutputs(parent: RuntimeSession, events: readonly SessionEvent[]): void {
-  const parts = partsOf(parent);
+  const services = servicesOf(parent);
   for (const event of events) {
     const handle = event.type === "call-end" ? event.result.truncation?.handle : undefined;
-    const whole = handle === undefined ? undefined : parts.largeResults.whole(parent.id, handle);
+    const whole = handle === undefined ? undefined : services.largeResults.find(parent.id, handle);
     if (whole === undefined || event.type !== "call-end") continue;
     const { callId, sessionId, turnId, at } = event;
     const { output, content } = whole;
     const kept = { type: "output-keep", callId, sessionId, turnId, at, ...omitUndefined({ output, content }) } as const;
     parent.recordOutput(Object.freeze(kept));
-    if (parts.listening) parts.emit(kept);
+    if (services.listening) services.emit(kept);
   }
 }
 
@@ -76,23 +76,23 @@ function checkNoJobs(jobs: JobTable, branch: RuntimeSession): void {
   );
 }
 
-function committedBefore(branch: RuntimeSession): ToolError {
+function alreadyCommittedError(branch: RuntimeSession): ToolError {
   return new ToolError("invalid_argument", `The branch ${JSON.stringify(branch.id)} has already been committed.`);
 }
 
-function droppedBefore(branch: RuntimeSession): ToolError {
+function droppedBranchError(branch: RuntimeSession): ToolError {
   return new ToolError("invalid_argument", `The branch ${JSON.stringify(branch.id)} was discarded.`);
 }
 
-function stillRuns(branch: RuntimeSession): ToolError {
+function stillRunningError(branch: RuntimeSession): ToolError {
   return new ToolError("conflict", `The branch ${JSON.stringify(branch.id)} cannot be committed while its calls run.`, {
     hint: "Commit it when they have ended.",
   });
 }
 
-function whyNot(branch: RuntimeSession, parent: RuntimeSession): ToolError | undefined {
-  if (branch.committed) return committedBefore(branch);
-  if (branch.dropped) return droppedBefore(branch); // dropped during the wait
+function findCommitError(branch: RuntimeSession, parent: RuntimeSession): ToolError | undefined {
+  if (branch.committed) return alreadyCommittedError(branch);
+  if (branch.dropped) return droppedBranchError(branch); // dropped during the wait
   const cannot = `The branch ${JSON.stringify(branch.id)} cannot be committed: `;
   if (parent.closed) return new ToolError("conflict", `${cannot}its session ${JSON.stringify(parent.id)} is closed.`);
   if (parent.broken !== undefined) return parent.broken;
@@ -101,7 +101,7 @@ function whyNot(branch: RuntimeSession, parent: RuntimeSession): ToolError | und
       hint: "Take a new branch and make the calls there.",
     });
   }
-  const remote = branch.engagedEngines?.remote;
+  const remote = branch.enginesIfUsed?.remote;
   if (remote === undefined) return undefined;
   return new ToolError("conflict", `${cannot}its engine "${remote}" keeps the changes of the branch apart from its session.`, {
     hint: "Make the calls in the session itself.",

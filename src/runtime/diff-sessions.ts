@@ -1,5 +1,5 @@
 /** Compares two sessions, whether or not one is a branch of the other. */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
 import { checkSession } from "../core/check-argument.ts";
@@ -46,7 +46,7 @@ export async function diffSessions(
 /** Reads the events up to `at`. Resolves to the state after the last of them. */
 async function stateAt(session: RuntimeSession, at: number | undefined, onEvent: (event: SessionEvent) => unknown): Promise<StateMap> {
   if (at !== undefined && (!Number.isInteger(at) || at < 0))
-    throw new ToolError("invalid_argument", `A point of a session must be a number of its events, not ${quoted(at)}.`);
+    throw new ToolError("invalid_argument", `A point of a session must be a number of its events, not ${quoteValue(at)}.`);
   const whole = session.stateMap;
   const fold = new SessionFold(0);
   let left = at ?? Infinity;

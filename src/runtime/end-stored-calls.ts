@@ -4,12 +4,12 @@ import type { CallPlace, SessionEvent } from "../core/event.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { readEventPages, type ReadableLog } from "../session/read-events.ts";
 import { SessionFold } from "./fold-events.ts";
-import { innerIdOf, isBegunBy, leftOpenWithin } from "./inner-session.ts";
-import { endOpenCall, type OpenCall } from "./open-call.ts";
-import { cancelledJob } from "./resume-jobs.ts";
+import { nestedSessionId, isStartedBy, findCallsLeftOpen } from "./inner-session.ts";
+import { createCallEndEvents, type OpenCall } from "./open-call.ts";
+import { cancelledJobError } from "./resume-jobs.ts";
 
 /** Why and when calls end. */
-export interface Ending {
+export interface EndingOptions {
   readonly reason: string;
   readonly at: number;
 }
@@ -18,12 +18,12 @@ export interface Ending {
 export async function endStoredCalls(
   store: Store,
   log: EventLog,
-  { calls, reason, at }: Ending & { readonly calls: readonly OpenCall[] },
+  { calls, reason, at }: EndingOptions & { readonly calls: readonly OpenCall[] },
 ): Promise<void> {
   const { sessionId } = log;
   // The session of a call belongs to the owner of the call's log, and is taken over from a process that is still closing it.
-  for (const { callId } of calls) await endBegunBy(store, { sessionId, callId }, { reason, at, takeOver: true });
-  const events: SessionEvent[] = calls.flatMap((call) => endOpenCall(call, cancelledJob(call, reason), { sessionId, at }));
+  for (const { callId } of calls) await endSessionOfCall(store, { sessionId, callId }, { reason, at, takeOver: true });
+  const events: SessionEvent[] = calls.flatMap((call) => createCallEndEvents(call, cancelledJobError(call, reason), { sessionId, at }));
   if (events.length === 0) return;
   log.append(events);
   await log.whenDurable();
@@ -33,7 +33,7 @@ export async function endStoredCalls(
  * After a crash, ends what is still open in the sessions that ended calls of this session had begun. Called by code that claims a log for a short
  * time. If something could not be ended, the log stays marked as left open, so that the next claim tries again.
  */
-export async function endLeftOpen(store: Store, log: EventLog, at: number): Promise<void> {
+export async function endSessionsLeftOpen(store: Store, log: EventLog, at: number): Promise<void> {
   if (!log.wasLeftOpen) return;
   const { sessionId } = log;
   const ending = { reason: "the call that had begun its session has ended", at };
@@ -41,8 +41,8 @@ export async function endLeftOpen(store: Store, log: EventLog, at: number): Prom
   try {
     for await (const events of readEventPages(log))
       for (const event of events) if (event.type === "call-end" && event.sessionId === sessionId) ended.push(event.callId);
-    for (const callId of await leftOpenWithin(store, sessionId, ended))
-      if (!(await endBegunBy(store, { sessionId, callId }, ending))) log.leaveOpen?.();
+    for (const callId of await findCallsLeftOpen(store, sessionId, ended))
+      if (!(await endSessionOfCall(store, { sessionId, callId }, ending))) log.leaveOpen?.();
   } catch (thrown: unknown) {
     log.leaveOpen?.(); // the next claim tries again
     throw thrown;
@@ -62,8 +62,8 @@ export async function removeStored(store: Store, sessionId: string, at: number):
   if (log.wasLeftOpen) log.leaveOpen?.();
   try {
     // While the session is claimed, no other process begins a branch of it.
-    const isKept = (await branchOf(store, sessionId)) !== undefined;
-    if (!isKept) await endWithin(store, { sessionId, callIds: await callsWithOpenSessions(store, log, log.wasLeftOpen), at });
+    const isKept = (await findBranch(store, sessionId)) !== undefined;
+    if (!isKept) await endSessionsOfCalls(store, { sessionId, callIds: await callsWithOpenSessions(store, log, log.wasLeftOpen), at });
     return await store.remove(sessionId);
   } finally {
     await log.close().catch(() => {}); // the claim is lost with its session
@@ -82,10 +82,10 @@ async function claimForRemoval(store: Store, sessionId: string): Promise<EventLo
   const openedBy = stored?.sessionId === sessionId ? stored.openedBy : undefined;
   const again = openedBy === undefined ? await claimIfFree(store, sessionId) : "busy"; // it may have been released since
   if (again !== "busy") return again;
-  throw isOpenIn(openedBy ?? "another process", sessionId);
+  throw openElsewhereError(openedBy ?? "another process", sessionId);
 }
 
-function isOpenIn(place: string, sessionId: string): ToolError {
+function openElsewhereError(place: string, sessionId: string): ToolError {
   return new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${place}.`, {
     hint: "Close it there, and try again.",
   });
@@ -95,7 +95,7 @@ function isOpenIn(place: string, sessionId: string): ToolError {
 async function removeUnclaimed(store: Store, sessionId: string, createdAt?: number): Promise<boolean> {
   const [stored] = await store.list({ sessionId });
   if (stored?.sessionId !== sessionId || (createdAt !== undefined && stored.createdAt !== createdAt)) return false;
-  if (stored.openedBy !== undefined) throw isOpenIn(stored.openedBy, sessionId);
+  if (stored.openedBy !== undefined) throw openElsewhereError(stored.openedBy, sessionId);
   return await store.remove(sessionId);
 }
 
@@ -118,18 +118,18 @@ export async function removeClosed(store: Store, sessionId: string, createdAt: n
 }
 
 /** Ends the open calls in sessions that calls of a removed session began. @throws ToolError the first failure, as a rejection */
-async function endWithin(
+async function endSessionsOfCalls(
   store: Store,
   { sessionId, callIds, at }: { readonly sessionId: string; readonly callIds: readonly string[]; readonly at: number },
 ): Promise<void> {
   const ending = { reason: "the session was removed", at, takeOver: true };
   const failed: unknown[] = []; // one failure does not keep the others from being ended
-  for (const callId of callIds) await endBegunBy(store, { sessionId, callId }, ending).catch((thrown: unknown) => failed.push(thrown));
+  for (const callId of callIds) await endSessionOfCall(store, { sessionId, callId }, ending).catch((thrown: unknown) => failed.push(thrown));
   if (failed.length > 0) throw failed[0];
 }
 
 /** The id of a stored session that branches off this one, which keeps it from being removed; undefined if there is none. */
-export async function branchOf(store: Store, sessionId: string): Promise<string | undefined> {
+export async function findBranch(store: Store, sessionId: string): Promise<string | undefined> {
   const [branch] = await store.list({ parentId: sessionId, limit: 1 });
   return branch?.parent?.sessionId === sessionId ? branch.sessionId : undefined;
 }
@@ -138,37 +138,37 @@ export async function branchOf(store: Store, sessionId: string): Promise<string 
 async function callsWithOpenSessions(store: Store, log: ReadableLog, mayBeLeftOpen: boolean): Promise<readonly string[]> {
   const { sessionId } = log;
   try {
-    const { open, ended } = await foldedLog(log);
-    const left = mayBeLeftOpen ? await leftOpenWithin(store, sessionId, ended) : [];
+    const { open, ended } = await readFoldedLog(log);
+    const left = mayBeLeftOpen ? await findCallsLeftOpen(store, sessionId, ended) : [];
     return [...left, ...open.map(({ callId }) => callId)];
   } catch (thrown: unknown) {
-    passStoreFailure(thrown);
+    rethrowStoreFailure(thrown);
     return []; // damaged, and removed all the same
   }
 }
 
 /** Ends what is open in the session that a call began. False if another process has that session open, which may crash before it has ended it. */
-async function endBegunBy(
+async function endSessionOfCall(
   store: Store,
   place: CallPlace,
-  { takeOver = false, ...ending }: Ending & { readonly takeOver?: boolean },
+  { takeOver = false, ...ending }: EndingOptions & { readonly takeOver?: boolean },
 ): Promise<boolean> {
-  const log = await claimIfFree(store, innerIdOf(place.sessionId, place.callId), takeOver);
+  const log = await claimIfFree(store, nestedSessionId(place.sessionId, place.callId), takeOver);
   if (log === undefined || log === "busy") return log === undefined;
   try {
-    const { first, open } = await foldedLog(log);
-    if (!isBegunBy(place, first)) {
+    const { first, open } = await readFoldedLog(log);
+    if (!isStartedBy(place, first)) {
       if (log.wasLeftOpen) log.leaveOpen?.(); // stays marked as it was found
       return true;
     }
-    await endLeftOpen(store, log, ending.at);
+    await endSessionsLeftOpen(store, log, ending.at);
     await endStoredCalls(store, log, { calls: open.toReversed(), ...ending });
     await store.approvals.withdrawAbandoned({ sessionId: log.sessionId, at: ending.at });
   } catch (thrown: unknown) {
     log.leaveOpen?.();
-    passStoreFailure(thrown);
+    rethrowStoreFailure(thrown);
   } finally {
-    await log.close().catch(passStoreFailure);
+    await log.close().catch(rethrowStoreFailure);
   }
   return true;
 }
@@ -178,7 +178,7 @@ async function claimIfFree(store: Store, id: string, takeOver: boolean = false):
   try {
     return await store.claim(id, { takeOver });
   } catch (thrown: unknown) {
-    passStoreFailure(thrown);
+    rethrowStoreFailure(thrown);
     return ToolError.fromUnknown(thrown, "store_failed").code === "resource_busy" ? "busy" : undefined;
   }
 }
@@ -186,7 +186,7 @@ async function claimIfFree(store: Store, id: string, takeOver: boolean = false):
 /**
  * Rethrows only failures of the store: a session that is damaged, or that another process has, does not keep the call that began it from being ended.
  */
-function passStoreFailure(thrown: unknown): void {
+function rethrowStoreFailure(thrown: unknown): void {
   if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") throw thrown;
 }
 
@@ -197,7 +197,7 @@ interface FoldedLog {
   readonly ended: readonly string[];
 }
 
-export async function foldedLog(log: ReadableLog): Promise<FoldedLog> {
+export async function readFoldedLog(log: ReadableLog): Promise<FoldedLog> {
   const fold = new SessionFold(1, log.sessionId);
   let first: SessionEvent | undefined;
   const ended: string[] = [];

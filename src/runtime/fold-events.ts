@@ -1,6 +1,6 @@
 /** Rebuilds a session from its events: its state, its latest events, and the calls that were open when they ended. */
 import type { EarlierJob } from "../call/jobs/job.ts";
-import { isOfSettings } from "../policy/approval/approval-rules.ts";
+import { isSettingsReason } from "../policy/approval/approval-rules.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { applyPatch, diffJson } from "../core/base/json-patch.ts";
@@ -11,8 +11,8 @@ import { NO_CALLS, countCall, type CallSample, type CallTally } from "../policy/
 import { Inbox, isInboxEvent } from "../session/inbox.ts";
 import { SessionLog } from "../session/session-log.ts";
 import { stateKey, type SessionHead, type StateMap } from "../session/session.ts";
-import { openCall, type OpenCall } from "./open-call.ts";
-import { noticeSubmission, type Submitted } from "./submissions.ts";
+import { toOpenCall, type OpenCall } from "./open-call.ts";
+import { applySubmissionEvent, type SubmittedBatch } from "./submissions.ts";
 import type { StateChange } from "../session/turn.ts";
 
 /** A call that counts only once messages of a model have ended well: its own, or that of the call it is nested in. */
@@ -37,7 +37,7 @@ export interface TurnChange extends StateChange {
 interface FoldedSession {
   readonly seedName: string | undefined;
   readonly head: SessionHead;
-  readonly submissions: ReadonlyMap<string, Submitted>;
+  readonly submissions: ReadonlyMap<string, SubmittedBatch>;
   readonly inbox: Inbox;
 }
 
@@ -50,8 +50,8 @@ export class SessionFold {
   /** The latest changes of each value, as far as they were made by calls that do not count yet. */
   readonly #changes = new Map<string, TurnChange[]>();
   /** The values that each such call changed: calls that are open, and calls of messages that have not ended well. */
-  readonly #places = new Map<string, Set<string>>();
-  readonly #submissions = new Map<string, Submitted>();
+  readonly #changedKeys = new Map<string, Set<string>>();
+  readonly #submissions = new Map<string, SubmittedBatch>();
   readonly #inbox = new Inbox();
   /** In the order in which they began: a nested call comes after its caller. */
   readonly #unsettled = new Map<string, UnsettledCall>();
@@ -79,37 +79,37 @@ export class SessionFold {
   /** @throws ToolError `corrupt_record` for a change that does not fit the state */
   apply(event: SessionEvent): void {
     this.#root ??= event.sessionId;
-    if (event.sessionId === this.#sessionId && isInboxEvent(event)) this.#inbox.notice(event);
+    if (event.sessionId === this.#sessionId && isInboxEvent(event)) this.#inbox.apply(event);
     switch (event.type) {
       case "batch-start":
       case "batch-rollback":
-        if (event.sessionId === this.#sessionId) noticeSubmission(this.#submissions, event, this.#log.length);
+        if (event.sessionId === this.#sessionId) applySubmissionEvent(this.#submissions, event, this.#log.length);
         break;
       case "session-start":
-        if (event.sessionId === this.#sessionId) for (const callId of this.#open.keys()) this.#leave(callId);
+        if (event.sessionId === this.#sessionId) for (const callId of this.#open.keys()) this.#forgetJob(callId);
         break;
       case "call-start":
-        this.#start(event);
+        this.#startCall(event);
         break;
       case "round-end":
         this.#endRound(event);
         break;
       case "approval-ask":
       case "approval-answer":
-        this.#clear(event);
+        this.#applyApproval(event);
         break;
       case "call-intent":
       case "call-remote":
-        this.#noteWork(event);
+        this.#applyIntent(event);
         break;
       case "state-change":
         this.#change(event);
         break;
       case "call-end":
-        this.#end(event.callId);
+        this.#endCall(event.callId);
         break;
       default:
-        this.#noteJob(event);
+        this.#applyJobEvent(event);
     }
     this.#log.push(event);
   }
@@ -139,7 +139,7 @@ export class SessionFold {
     return Array.from(this.#open.values(), (call) => {
       const { job } = call;
       if (job === undefined) return call;
-      return { ...call, job: !job.isQueued && this.#onlyAwaits(call) ? { ...harmless(job), awaited: true } : job };
+      return { ...call, job: !job.isQueued && this.#onlyWaitsForApproval(call) ? { ...withSafeStart(job), awaited: true } : job };
     });
   }
 
@@ -178,11 +178,11 @@ export class SessionFold {
   }
 
   /** Everything needed to continue the session. */
-  get start(): FoldedSession {
+  get startOptions(): FoldedSession {
     return { seedName: this.#root, head: this.head, submissions: this.#submissions, inbox: this.#inbox };
   }
 
-  get submissions(): ReadonlyMap<string, Submitted> {
+  get submissions(): ReadonlyMap<string, SubmittedBatch> {
     return this.#submissions;
   }
 
@@ -193,48 +193,48 @@ export class SessionFold {
     return sample;
   }
 
-  #start(event: SessionEvent & { readonly type: "call-start" }): void {
+  #startCall(event: SessionEvent & { readonly type: "call-start" }): void {
     const { callId, turnId, call, parentCallId, ofComposite } = event;
     const isInRound = event.inRound === true;
     const isUnsettled = isInRound || (parentCallId !== undefined && this.#unsettled.has(parentCallId));
-    const wasNeverWhole = isUnsettled || (parentCallId !== undefined && this.#log.wasTakenBack(parentCallId));
-    const opened = openCall(event, { wasNeverWhole, sample: this.#count(call) });
+    const hasIncompleteMessage = isUnsettled || (parentCallId !== undefined && this.#log.wasRevoked(parentCallId));
+    const opened = toOpenCall(event, { hasIncompleteMessage, sample: this.#count(call) });
     const outer = parentCallId === undefined ? undefined : this.#open.get(parentCallId);
     if (outer !== undefined && ofComposite === true) outer.hasMadeCalls = true;
     this.#open.set(callId, opened);
-    this.#nest(opened);
-    if (outer?.job !== undefined) outer.job = runsOn(outer.job); // the nested call may be what crashed the process
-    this.#places.set(callId, new Set());
+    this.#addNested(opened);
+    if (outer?.job !== undefined) outer.job = withoutSafeStart(outer.job); // the nested call may be what crashed the process
+    this.#changedKeys.set(callId, new Set());
     if (isUnsettled) this.#unsettled.set(callId, { turnId, parentCallId, isInRound });
   }
 
   #endRound({ callIds, voided }: SessionEvent & { readonly type: "round-end" }): void {
     for (const callId of callIds) {
-      if (voided === undefined && this.#log.wasTakenBack(callId)) continue; // a handler continued although its call was taken back
+      if (voided === undefined && this.#log.wasRevoked(callId)) continue; // a handler continued although its call was taken back
       const unsettled = this.#unsettled.get(callId);
       if (unsettled !== undefined) unsettled.isInRound = false;
       if (voided !== undefined) this.#unsettled.delete(callId);
-      if (voided !== undefined || unsettled === undefined) this.#settle(callId, voided !== undefined);
+      if (voided !== undefined || unsettled === undefined) this.#settleCall(callId, voided !== undefined);
     }
     if (voided !== undefined) return;
     for (const [callId, { isInRound, parentCallId }] of this.#unsettled) {
       if (isInRound || (parentCallId !== undefined && this.#unsettled.has(parentCallId))) continue;
       this.#unsettled.delete(callId);
-      this.#settle(callId, false);
+      this.#settleCall(callId, false);
     }
   }
 
-  #settle(callId: string, isVoided: boolean): void {
+  #settleCall(callId: string, isVoided: boolean): void {
     const open = this.#open.get(callId);
-    if (open !== undefined) open.wasNeverWhole = isVoided;
-    else if (!isVoided || this.#places.get(callId)?.size === 0) this.#keepChanges(callId);
+    if (open !== undefined) open.hasIncompleteMessage = isVoided;
+    else if (!isVoided || this.#changedKeys.get(callId)?.size === 0) this.#confirmChanges(callId);
   }
 
   /** Forgets a job of the session that this one branched from: it continues there, with its nested calls. */
-  #leave(callId: string): void {
+  #forgetJob(callId: string): void {
     this.#open.delete(callId);
     this.#nested.delete(callId);
-    this.#keepChanges(callId);
+    this.#confirmChanges(callId);
   }
 
   #startJob({ callId, sessionId, toolName, mode, notify, queued, traceparent }: SessionEvent & { readonly type: "job-start" }): void {
@@ -245,28 +245,28 @@ export class SessionFold {
       mode,
       notify,
       starts: queued === true ? 0 : 1,
-      harmlessStarts: 0,
+      safeStarts: 0,
       isAsking: false,
       isQueued: queued === true,
       traceparent,
     };
     if (this.#sessionId === undefined || sessionId === this.#sessionId) return;
-    this.#leave(callId);
+    this.#forgetJob(callId);
   }
 
-  #clear(event: SessionEvent & { readonly type: "approval-ask" | "approval-answer" }): void {
+  #applyApproval(event: SessionEvent & { readonly type: "approval-ask" | "approval-answer" }): void {
     const open = this.#open.get(event.callId);
     if (open === undefined) return;
-    open.wasCleared = true;
+    open.reachedApproval = true;
     open.askedAt = event.type === "approval-ask" ? event.at : undefined;
     if (event.type === "approval-answer") {
       if (event.status !== "allowed") return;
-      open.askedFor = undefined;
-      open.allowed = event.digest;
-    } else if (!isOfSettings(event.reason, event.toolName)) open.askedFor = event.reason;
+      open.askedReason = undefined;
+      open.approvedDigest = event.digest;
+    } else if (!isSettingsReason(event.reason, event.toolName)) open.askedReason = event.reason;
   }
 
-  #noteWork(event: SessionEvent & { readonly type: "call-intent" | "call-remote" }): void {
+  #applyIntent(event: SessionEvent & { readonly type: "call-intent" | "call-remote" }): void {
     const open = this.#open.get(event.callId);
     if (open === undefined) return;
     open.askedAt = undefined;
@@ -275,34 +275,34 @@ export class SessionFold {
     else open.remoteId = event.remoteId;
   }
 
-  #noteJob(event: SessionEvent): void {
+  #applyJobEvent(event: SessionEvent): void {
     if (event.type === "job-start") return this.#startJob(event);
     if (event.type !== "job-run" && event.type !== "job-output" && event.type !== "job-input") return;
     const open = this.#open.get(event.callId);
     if (open?.job === undefined) return;
-    if (event.type !== "job-run") open.job = this.#talked(open.job, event);
-    else if (event.handedOver === true) open.job = { ...harmless(open.job), starts: event.starts, isAsking: false, isQueued: true };
-    else if (event.queued === true) open.job = { ...this.#leftJob(open, open.job, event), starts: event.starts, isQueued: true };
+    if (event.type !== "job-run") open.job = this.#applyJobMessage(open.job, event);
+    else if (event.handedOver === true) open.job = { ...withSafeStart(open.job), starts: event.starts, isAsking: false, isQueued: true };
+    else if (event.queued === true) open.job = { ...this.#withLastStart(open, open.job, event), starts: event.starts, isQueued: true };
     else {
       const { starts, at: startedAt } = event;
-      open.job = { ...this.#leftJob(open, open.job, event), starts, startedAt, isAsking: false, isQueued: false };
+      open.job = { ...this.#withLastStart(open, open.job, event), starts, startedAt, isAsking: false, isQueued: false };
     }
   }
 
   /** The job as its process left it: its last start did not end the process if all calls that were made in it waited for approval. */
-  #leftJob(call: OpenCall, job: EarlierJob, { awaited }: { readonly awaited?: true } = {}): EarlierJob {
-    return !job.isQueued && (awaited === true || this.#onlyAwaits(call)) ? harmless(job) : job;
+  #withLastStart(call: OpenCall, job: EarlierJob, { awaited }: { readonly awaited?: true } = {}): EarlierJob {
+    return !job.isQueued && (awaited === true || this.#onlyWaitsForApproval(call)) ? withSafeStart(job) : job;
   }
 
-  #onlyAwaits(call: OpenCall): boolean {
+  #onlyWaitsForApproval(call: OpenCall): boolean {
     return this.innermost(call).every((made) => made.awaitsWithin || (made.askedAt !== undefined && made.callId !== call.callId));
   }
 
   /** Applies an input or output to a job. A job that asks while a nested call runs does not only wait: that call may be what crashed the process. */
-  #talked(job: EarlierJob, event: SessionEvent & { readonly type: "job-output" | "job-input" }): EarlierJob {
-    if (event.type === "job-input") return runsOn(job);
+  #applyJobMessage(job: EarlierJob, event: SessionEvent & { readonly type: "job-output" | "job-input" }): EarlierJob {
+    if (event.type === "job-input") return withoutSafeStart(job);
     const onlyWaits = event.asks === true && !job.isAsking && (this.#nested.get(event.callId)?.size ?? 0) === 0;
-    return onlyWaits ? { ...harmless(job), isAsking: true, isQueued: false } : job;
+    return onlyWaits ? { ...withSafeStart(job), isAsking: true, isQueued: false } : job;
   }
 
   #change({ callId, turnId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {
@@ -311,9 +311,9 @@ export class SessionFold {
     const patched = applyPatch(before, patch, this.#spend);
     const after = patched === undefined ? undefined : shareJson(patched); // so that later changes cost only as much as they change
     this.#state = after === undefined ? this.#state.delete(at) : this.#state.set(at, after);
-    const places = this.#places.get(callId);
+    const places = this.#changedKeys.get(callId);
     // A change after the end of its call undoes what the call changed, and everything changed after that.
-    if (places === undefined || !this.#open.has(callId)) return this.#takeBack(at, after);
+    if (places === undefined || !this.#open.has(callId)) return this.#dropUndoneChanges(at, after);
     places.add(at);
     const changes = this.#changes.get(at) ?? [];
     this.#changes.set(at, changes);
@@ -321,7 +321,7 @@ export class SessionFold {
   }
 
   /** Keeps the changes before the undone ones; the current value is the result of the last one kept. */
-  #takeBack(at: string, value: JsonValue | undefined): void {
+  #dropUndoneChanges(at: string, value: JsonValue | undefined): void {
     const changes = this.#changes.get(at) ?? [];
     const kept = changes.slice(
       0,
@@ -335,16 +335,16 @@ export class SessionFold {
     else this.#changes.set(at, [...kept, { ...last, after: value }]);
   }
 
-  #end(callId: string): void {
+  #endCall(callId: string): void {
     const ended = this.#open.get(callId);
-    const wasNeverWhole = ended?.wasNeverWhole === true;
+    const wasNeverWhole = ended?.hasIncompleteMessage === true;
     this.#open.delete(callId);
-    if (ended !== undefined) this.#leaveNest(ended);
-    if (!wasNeverWhole) this.#keepChanges(callId);
-    else if (this.#places.get(callId)?.size === 0 && !this.#unsettled.has(callId)) this.#places.delete(callId);
+    if (ended !== undefined) this.#moveNested(ended);
+    if (!wasNeverWhole) this.#confirmChanges(callId);
+    else if (this.#changedKeys.get(callId)?.size === 0 && !this.#unsettled.has(callId)) this.#changedKeys.delete(callId);
   }
 
-  #nest(call: OpenCall): void {
+  #addNested(call: OpenCall): void {
     const { parentCallId } = call;
     if (parentCallId === undefined || !this.#open.has(parentCallId)) return;
     const nested = this.#nested.get(parentCallId);
@@ -353,7 +353,7 @@ export class SessionFold {
   }
 
   /** Moves the nested calls of a call that has ended to the call around it. */
-  #leaveNest(ended: OpenCall): void {
+  #moveNested(ended: OpenCall): void {
     const { callId, parentCallId = "" } = ended;
     const left = this.#nested.get(callId) ?? [];
     this.#nested.delete(callId);
@@ -361,27 +361,27 @@ export class SessionFold {
     const around = this.#open.has(parentCallId) ? parentCallId : undefined;
     for (const call of left) {
       call.parentCallId = around ?? callId;
-      this.#nest(call);
+      this.#addNested(call);
     }
   }
 
   /** Makes the changes of the call permanent, and so the earlier changes of the same values. */
-  #keepChanges(callId: string): void {
-    for (const at of this.#places.get(callId) ?? []) {
+  #confirmChanges(callId: string): void {
+    for (const at of this.#changedKeys.get(callId) ?? []) {
       const changes = this.#changes.get(at) ?? [];
       changes.splice(0, changes.findLastIndex((change) => change.callId === callId) + 1);
       if (changes.length === 0) this.#changes.delete(at);
     }
-    this.#places.delete(callId);
+    this.#changedKeys.delete(callId);
   }
 }
 
 /** The job, with its last start counted as one that did not crash the process. */
-function harmless(job: EarlierJob): EarlierJob {
-  return job.isAsking ? job : { ...job, harmlessStarts: job.harmlessStarts + 1 };
+function withSafeStart(job: EarlierJob): EarlierJob {
+  return job.isAsking ? job : { ...job, safeStarts: job.safeStarts + 1 };
 }
 
 /** The job, no longer counted as only waiting for an answer. */
-function runsOn(job: EarlierJob): EarlierJob {
-  return job.isAsking ? { ...job, isAsking: false, harmlessStarts: job.harmlessStarts - 1 } : job;
+function withoutSafeStart(job: EarlierJob): EarlierJob {
+  return job.isAsking ? { ...job, isAsking: false, safeStarts: job.safeStarts - 1 } : job;
 }

@@ -1,7 +1,7 @@
 /** Imports a recording into a store, as a session that can be resumed. */
 import { ToolError } from "../core/error.ts";
 import { checkStore } from "../core/check-argument.ts";
-import { CopiedPart, lastCopied } from "../core/copied-events.ts";
+import { CopiedEventsFinder, findLastCopied } from "../core/copied-events.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { diffJson } from "../core/base/json-patch.ts";
@@ -10,9 +10,9 @@ import { copyJson, type JsonValue } from "../core/base/json.ts";
 import { readRecording, type RecordingSource } from "../core/recording/recording.ts";
 import type { RecordingHeader } from "../core/recording/format.ts";
 import type { EventLog, Store } from "../core/store.ts";
-import { outcomeUnknown } from "../call/admit/reconcile-call.ts";
+import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import { SessionFold } from "./fold-events.ts";
-import { endOpenCall, type OpenCall } from "./open-call.ts";
+import { createCallEndEvents, type OpenCall } from "./open-call.ts";
 import { storedEvents } from "../session/read-events.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { stateKey } from "../session/session.ts";
@@ -33,10 +33,10 @@ export interface ImportedRecording {
   readonly isNew: boolean;
 }
 
-const GROUP = 500;
+const GROUP_SIZE = 500;
 
 /** The imports in progress of each store, by session id. */
-const underWay = new WeakMap<Store, Map<string, Promise<unknown>>>();
+const IMPORTS = new WeakMap<Store, Map<string, Promise<unknown>>>();
 
 /**
  * Imports a recording into a store: all of it, or nothing. Importing it again changes nothing. Calls without a result in the recording get one that
@@ -55,11 +55,11 @@ export async function importRecording(store: Store, source: RecordingSource, opt
   const sessionId = options.id ?? header.sessionId;
   checkSessionId(sessionId);
   options.checkId?.(sessionId);
-  const others = underWay.get(store) ?? new Map<string, Promise<unknown>>();
-  underWay.set(store, others);
+  const others = IMPORTS.get(store) ?? new Map<string, Promise<unknown>>();
+  IMPORTS.set(store, others);
   // A concurrent import of this id may be of the same recording, which is known only when it is complete.
   for (let other = others.get(sessionId); other !== undefined; other = others.get(sessionId)) await other.catch(() => {});
-  const work = imported(store, sessionId, { header, events });
+  const work = importNew(store, sessionId, { header, events });
   others.set(sessionId, work);
   try {
     return await work;
@@ -73,18 +73,18 @@ interface OpenedRecording {
   readonly events: AsyncIterable<SessionEvent>;
 }
 
-async function imported(store: Store, sessionId: string, { header, events }: OpenedRecording): Promise<ImportedRecording> {
-  if (await isStored(store, sessionId)) return compare(store, sessionId, events);
+async function importNew(store: Store, sessionId: string, { header, events }: OpenedRecording): Promise<ImportedRecording> {
+  if (await isStored(store, sessionId)) return compareWithStored(store, sessionId, events);
   const log = store.create(sessionId, { at: header.exportedAt, durability: "sync" });
   const fold = new SessionFold(1);
   try {
     const { count, copied } = await copyEvents(events, log, { fold, header });
     // Whether these calls ran after the recording is not known. If they counted as never started, a resume would run them.
     log.append([
-      ...takenBack(fold, header),
-      ...fold.open.flatMap((call) => endOpenCall(call, unrecorded(call), { sessionId: header.sessionId, at: header.exportedAt })),
+      ...createUndoEvents(fold, header),
+      ...fold.open.flatMap((call) => createCallEndEvents(call, noResultError(call), { sessionId: header.sessionId, at: header.exportedAt })),
     ]);
-    if (copied > 0 && sessionId !== header.sessionId) log.append([renamed(sessionId, header, log.length)]);
+    if (copied > 0 && sessionId !== header.sessionId) log.append([createOriginEvent(sessionId, header, log.length)]);
     await log.close();
     return { sessionId, events: count, isNew: true };
   } catch (thrown: unknown) {
@@ -107,14 +107,14 @@ async function isStored(store: Store, sessionId: string): Promise<boolean> {
 }
 
 /** Compares a recording with the session that the store has; nothing to do if they are the same. */
-async function compare(store: Store, sessionId: string, events: AsyncIterable<SessionEvent>): Promise<ImportedRecording> {
+async function compareWithStored(store: Store, sessionId: string, events: AsyncIterable<SessionEvent>): Promise<ImportedRecording> {
   const stored = storedEvents(store, sessionId);
   let first = await stored.next();
   let count = 0;
   for await (const event of events) {
     // A session without a store has no `session-start`; the import added one.
     if (count === 0 && event.type !== "session-start" && first.value?.type === "session-start") first = await stored.next();
-    if (first.done === true || canonicalJson(asJson(first.value)) !== canonicalJson(asJson(event))) throw another(sessionId);
+    if (first.done === true || canonicalJson(asJson(first.value)) !== canonicalJson(asJson(event))) throw otherSessionError(sessionId);
     count++;
     first = await stored.next();
   }
@@ -122,7 +122,7 @@ async function compare(store: Store, sessionId: string, events: AsyncIterable<Se
 }
 
 /** Undoes the state changes of calls without a result, as a resume does. */
-function takenBack(fold: SessionFold, { sessionId, exportedAt }: RecordingHeader): readonly SessionEvent[] {
+function createUndoEvents(fold: SessionFold, { sessionId, exportedAt }: RecordingHeader): readonly SessionEvent[] {
   let { state } = fold.head;
   return fold.openChanges.toReversed().flatMap(({ callId, turnId, toolset, key, before, after }): readonly SessionEvent[] => {
     const at = stateKey(toolset, key);
@@ -133,12 +133,12 @@ function takenBack(fold: SessionFold, { sessionId, exportedAt }: RecordingHeader
   });
 }
 
-function unrecorded({ call }: OpenCall): ToolError {
-  return outcomeUnknown(call.name, "It had no result when its session was recorded.");
+function noResultError({ call }: OpenCall): ToolError {
+  return outcomeUnknownError(call.name, "It had no result when its session was recorded.");
 }
 
 /** Records which session was recorded, if events came from a snapshot: the starts in the log show where the copied part ends. */
-function renamed(sessionId: string, header: RecordingHeader, length: number): SessionEvent {
+function createOriginEvent(sessionId: string, header: RecordingHeader, length: number): SessionEvent {
   const parent = Object.freeze({ sessionId: header.sessionId, length });
   return Object.freeze({ type: "session-start", sessionId, at: header.exportedAt, parent });
 }
@@ -148,13 +148,13 @@ function asJson(event: SessionEvent): JsonValue {
   return copyJson(event).value;
 }
 
-function another(sessionId: string): ToolError {
+function otherSessionError(sessionId: string): ToolError {
   return new ToolError("duplicate", `The store already has another session ${JSON.stringify(sessionId)}; nothing was imported.`, {
     hint: "Import it under another id.",
   });
 }
 
-function hidden(sessionId: string, { sessionId: recorded }: RecordingHeader): ToolError {
+function hiddenBranchError(sessionId: string, { sessionId: recorded }: RecordingHeader): ToolError {
   const [id, branch] = [JSON.stringify(sessionId), JSON.stringify(recorded)];
   return new ToolError(
     "invalid_argument",
@@ -175,7 +175,7 @@ async function copyEvents(
   log: EventLog,
   { fold, header }: { readonly fold: SessionFold; readonly header: RecordingHeader },
 ): Promise<CopiedEvents> {
-  const part = new CopiedPart();
+  const part = new CopiedEventsFinder();
   let root = "";
   let count = 0;
   let copied = 0;
@@ -183,17 +183,17 @@ async function copyEvents(
   for await (const event of events) {
     if (count === 0 && event.type !== "session-start")
       group.push(Object.freeze({ type: "session-start", sessionId: log.sessionId, at: header.exportedAt }));
-    if (count === 0) [root, copied] = [event.sessionId, lastCopied(event)];
+    if (count === 0) [root, copied] = [event.sessionId, findLastCopied(event)];
     fold.apply(event);
     group.push(event);
-    part.notice(event, ++count);
+    part.add(event, ++count);
     // The events from a snapshot are appended together with the first one, which counts them.
-    if (group.length < GROUP || fold.open.length > 0 || count < copied) continue;
+    if (group.length < GROUP_SIZE || fold.open.length > 0 || count < copied) continue;
     log.append(group);
     group = [];
     await log.whenDurable(); // at most one group waits in memory
   }
-  if (root === log.sessionId && part.last(header.sessionId) < copied) throw hidden(log.sessionId, header);
+  if (root === log.sessionId && part.findLast(header.sessionId) < copied) throw hiddenBranchError(log.sessionId, header);
   log.append(group);
   await log.whenDurable();
   return { count, copied };

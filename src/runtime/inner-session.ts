@@ -5,12 +5,12 @@ import type { Store } from "../core/store.ts";
 import { shortId } from "../session/session-id.ts";
 
 /** The id of the session that a call begins. */
-export function innerIdOf(sessionId: string, callId: string): string {
+export function nestedSessionId(sessionId: string, callId: string): string {
   return shortId(`${sessionId}/${callId}`);
 }
 
 /** Whether the log with this first event was begun by the call. Checked because a client may begin a session with any id and any history. */
-export function isBegunBy({ sessionId, callId }: CallPlace, first: SessionEvent | undefined): boolean {
+export function isStartedBy({ sessionId, callId }: CallPlace, first: SessionEvent | undefined): boolean {
   const begunBy = first?.type === "session-start" ? first.parentCall : undefined;
   return begunBy?.sessionId === sessionId && begunBy.callId === callId;
 }
@@ -19,8 +19,8 @@ export function isBegunBy({ sessionId, callId }: CallPlace, first: SessionEvent 
 const LISTED_AT_ONCE = 500;
 
 /** Returns those of a session's calls whose own sessions were left open by a process that has ended. */
-export async function leftOpenWithin(store: Store, sessionId: string, callIds: readonly string[]): Promise<readonly string[]> {
-  const begun = new Map(callIds.map((callId) => [innerIdOf(sessionId, callId), callId]));
+export async function findCallsLeftOpen(store: Store, sessionId: string, callIds: readonly string[]): Promise<readonly string[]> {
+  const begun = new Map(callIds.map((callId) => [nestedSessionId(sessionId, callId), callId]));
   const left: string[] = [];
   for (let ids = [...begun.keys()]; ids.length > 0; ids = ids.slice(LISTED_AT_ONCE)) {
     const sessionIds = ids.slice(0, LISTED_AT_ONCE);
@@ -31,8 +31,8 @@ export async function leftOpenWithin(store: Store, sessionId: string, callIds: r
 }
 
 /** @throws ToolError `duplicate` */
-export function checkBegunBy(place: CallPlace, first: SessionEvent, id: string): void {
-  if (isBegunBy(place, first)) return;
+export function checkStartedBy(place: CallPlace, first: SessionEvent, id: string): void {
+  if (isStartedBy(place, first)) return;
   throw new ToolError("duplicate", `The session ${JSON.stringify(id)} already exists, and this call did not begin it.`, {
     operatorHint: "Find out what began it, then delete it.",
   });

@@ -2,14 +2,14 @@
 import { describeThrown } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
-import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../core/store-changes.ts";
+import { NO_FOLLOWER, type StoreChange, type StoreFollower } from "../core/store-changes.ts";
 import { jobLimits, type JobTable } from "../call/jobs/job-table.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 
 /** How often cancel requests of other processes are read while a job runs, in milliseconds. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** Old rows are deleted each time this many jobs have ended. */
-const ENDS_BETWEEN_LOOKS = 256;
+const ENDS_BETWEEN_PRUNES = 256;
 
 export interface JobWatchOptions {
   readonly store: Store;
@@ -32,8 +32,8 @@ export class JobWatch {
   readonly #options: JobWatchOptions;
   #jobs: JobTable | undefined;
   #stop: (() => void) | undefined;
-  #follower: StoreFollower = NOT_FOLLOWED;
-  #looking = false;
+  #follower: StoreFollower = NO_FOLLOWER;
+  #isPolling = false;
   /** A notification arrived since the last read began. */
   #isBehind = false;
   #ends = 0;
@@ -44,27 +44,27 @@ export class JobWatch {
     this.#options = options;
   }
 
-  begin(jobs: JobTable): void {
+  onJobStart(jobs: JobTable): void {
     this.#jobs = jobs;
-    this.#lookLater();
+    this.#schedulePoll();
   }
 
-  end(isLast: boolean): void {
-    if (isLast) this.#rest();
-    if (!this.#isClosed && this.#ends++ % ENDS_BETWEEN_LOOKS === 0) void this.#prune();
+  onJobEnd(isLast: boolean): void {
+    if (isLast) this.#stopPolling();
+    if (!this.#isClosed && this.#ends++ % ENDS_BETWEEN_PRUNES === 0) void this.#prune();
   }
 
   /** Stops the watch; the store is closed with the runtime. */
   close(): void {
     this.#isClosed = true;
-    this.#rest();
+    this.#stopPolling();
   }
 
-  #rest(): void {
+  #stopPolling(): void {
     this.#stop?.();
     this.#stop = undefined;
     this.#follower.stop();
-    this.#follower = NOT_FOLLOWED;
+    this.#follower = NO_FOLLOWER;
   }
 
   /** Whether there is a job that has not ended. */
@@ -72,23 +72,23 @@ export class JobWatch {
     return !this.#isClosed && this.#jobs?.isIdle === false;
   }
 
-  #lookLater(): void {
-    if (!this.#isNeeded || this.#stop !== undefined || this.#looking) return;
-    this.#stop = this.#options.ports.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
-    if (this.#follower === NOT_FOLLOWED) this.#follower = this.#options.store.follow((change) => this.#hear(change));
+  #schedulePoll(): void {
+    if (!this.#isNeeded || this.#stop !== undefined || this.#isPolling) return;
+    this.#stop = this.#options.ports.clock.timer(() => void this.#poll(), POLL_MS, { background: true });
+    if (this.#follower === NO_FOLLOWER) this.#follower = this.#options.store.follow((change) => this.#onChange(change));
   }
 
-  #hear({ parts }: StoreChange): void {
+  #onChange({ parts }: StoreChange): void {
     if (!parts.includes("jobs")) return;
     this.#isBehind = true;
     if (this.#stop === undefined) return; // a read is in progress, and is repeated after it
     this.#stop();
-    void this.#look();
+    void this.#poll();
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     this.#stop = undefined;
-    this.#looking = true;
+    this.#isPolling = true;
     this.#isBehind = false;
     try {
       for (const { sessionId, id, reason } of await this.#options.store.jobs.cancelRequests()) {
@@ -99,9 +99,9 @@ export class JobWatch {
     } catch (thrown: unknown) {
       this.#warn("It is not known whether a background job was cancelled elsewhere", thrown);
     } finally {
-      this.#looking = false;
-      if (this.#isBehind && this.#isNeeded) void this.#look();
-      else this.#lookLater();
+      this.#isPolling = false;
+      if (this.#isBehind && this.#isNeeded) void this.#poll();
+      else this.#schedulePoll();
     }
   }
 

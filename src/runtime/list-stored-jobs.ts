@@ -2,7 +2,7 @@
 import { checkJobList } from "../store/records/store-options.ts";
 import type { ApprovalRecord } from "../core/approval-store.ts";
 import type { ListStoredJobsOptions, StoredJob } from "../core/job-store.ts";
-import { UNENDED_STATES } from "../core/job-status.ts";
+import { ACTIVE_JOB_STATES } from "../core/job-status.ts";
 import type { Store } from "../core/store.ts";
 
 /** Maximum number of open questions that are looked at, the newest. */
@@ -17,16 +17,16 @@ export async function listStoredJobs(store: Store, options: ListStoredJobsOption
   const listed = await store.jobs.list(options);
   const questions = await store.approvals.list({ now, statuses: ["open"], first: "newest", limit: MAX_QUESTIONS });
   if (questions.length === 0) return listed;
-  const waiting = new Set(questions.flatMap(callsAround));
+  const waiting = new Set(questions.flatMap(enclosingCallKeys));
   const shown = (job: StoredJob): StoredJob =>
     job.endedAt === undefined && waiting.has(keyOf(job.sessionId, job.id)) ? { ...job, state: "waiting" } : job;
-  const asked = UNENDED_STATES.filter((state) => states?.includes(state) === true);
-  if (states === undefined || asked.length === 0 || asked.length === UNENDED_STATES.length) return listed.map(shown);
+  const asked = ACTIVE_JOB_STATES.filter((state) => states?.includes(state) === true);
+  if (states === undefined || asked.length === 0 || asked.length === ACTIVE_JOB_STATES.length) return listed.map(shown);
   const found = new Map<string, StoredJob>(); // keyed, because a job that begins meanwhile shifts the others by one
   for (let at = 0, read = READ_AT_ONCE; read === READ_AT_ONCE && found.size < offset + limit; at += read) {
     const page = await store.jobs.list({
       ...options,
-      states: [...new Set([...states, ...UNENDED_STATES])],
+      states: [...new Set([...states, ...ACTIVE_JOB_STATES])],
       limit: READ_AT_ONCE,
       offset: at,
     });
@@ -37,7 +37,7 @@ export async function listStoredJobs(store: Store, options: ListStoredJobsOption
 }
 
 /** The call that the question is about, and the calls around it. The session of a delegate has the id `<session>/<call>`. */
-function callsAround({ sessionId, callId, within = [] }: ApprovalRecord): readonly string[] {
+function enclosingCallKeys({ sessionId, callId, within = [] }: ApprovalRecord): readonly string[] {
   const keys = [callId, ...within.map((call) => call.callId)].map((id) => keyOf(sessionId, id));
   for (let slash = sessionId.lastIndexOf("/"); slash > 0; slash = sessionId.lastIndexOf("/", slash - 1)) {
     const [id = ""] = sessionId.slice(slash + 1).split("/");

@@ -3,7 +3,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { Log } from "../core/ports.ts";
-import { tellSafely } from "../policy/tell-safely.ts";
+import { notifySafely } from "../policy/tell-safely.ts";
 import type { ProgressListener } from "../call/execute-options.ts";
 import type { ToolExecutionError } from "../call/tool-execution-error.ts";
 
@@ -17,7 +17,7 @@ export class Listeners {
     this.#log = log;
   }
 
-  get any(): boolean {
+  get hasAny(): boolean {
     return this.#listeners.length > 0;
   }
 
@@ -31,7 +31,7 @@ export class Listeners {
     };
   }
 
-  tell(event: RuntimeEvent): void {
+  emit(event: RuntimeEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
 }
@@ -40,14 +40,14 @@ export class Listeners {
 export function safeLog(log: Log): Log {
   const nowhere = (): void => {}; // there is nowhere left to report it
   return {
-    debug: (message, fields) => tellSafely(() => log.debug(message, fields), nowhere),
-    warn: (message, fields) => tellSafely(() => log.warn(message, fields), nowhere),
+    debug: (message, fields) => notifySafely(() => log.debug(message, fields), nowhere),
+    warn: (message, fields) => notifySafely(() => log.warn(message, fields), nowhere),
   };
 }
 
 export function safeProgressListener(listener: ProgressListener, log: Log): ProgressListener {
   return (update, call) =>
-    tellSafely(
+    notifySafely(
       () => listener(update, call),
       (thrown) => warn(log, "A progress listener threw", thrown),
     );
@@ -55,7 +55,7 @@ export function safeProgressListener(listener: ProgressListener, log: Log): Prog
 
 export function safeJobListener(listener: (job: JobStatus) => void, log: Log): (job: JobStatus) => void {
   return (job) =>
-    tellSafely(
+    notifySafely(
       () => listener(job),
       (thrown) => warn(log, "A listener of jobs threw", thrown),
     );
@@ -65,7 +65,7 @@ export function safeJobListener(listener: (job: JobStatus) => void, log: Log): (
 export function safeAlert(onAlert: ((error: ToolExecutionError) => unknown) | undefined, log: Log): (error: ToolExecutionError) => void {
   return (failure) => {
     if (onAlert === undefined) return log.warn(`A batch was rolled back: ${failure.message}`);
-    tellSafely(
+    notifySafely(
       () => onAlert(failure),
       (thrown) => warn(log, "onAlert threw", thrown),
     );
@@ -75,7 +75,7 @@ export function safeAlert(onAlert: ((error: ToolExecutionError) => unknown) | un
 /** Wraps a listener so that it never throws; if it throws or rejects, that is logged. */
 function safeListener(listener: EventListener, log: Log): EventListener {
   return (event) =>
-    tellSafely(
+    notifySafely(
       () => listener(event),
       (thrown) => warn(log, `An event listener threw on ${event.type}`, thrown),
     );

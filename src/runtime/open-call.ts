@@ -24,7 +24,7 @@ export interface OpenCall {
   parentCallId: string | undefined;
   readonly call: ToolCall;
   /** The model's message that it belongs to did not end, or was voided. */
-  wasNeverWhole: boolean;
+  hasIncompleteMessage: boolean;
   /** Set if it may have been dispatched. */
   intent: Intent | undefined;
   readonly answerFrom: readonly AnswerSource[] | undefined;
@@ -41,18 +41,18 @@ export interface OpenCall {
   /** Identifies the call for seeds, if calls are counted. */
   readonly sample: CallSample | undefined;
   /** A model made it, in a message. */
-  readonly isOfModel: boolean;
+  readonly isModelCall: boolean;
   /** Set if it continued in the background. */
   job: EarlierJob | undefined;
   /** The engine's id of the work that continues elsewhere. */
   remoteId: string | undefined;
   readonly isStrict: boolean;
   /** Approval was asked, or a rule allowed it; so its strict batch had passed its checks. */
-  wasCleared: boolean;
+  reachedApproval: boolean;
   /** Why a session's own rule asked for approval, which was not given: the rule is gone, like the loop that had set it. */
-  askedFor: string | undefined;
+  askedReason: string | undefined;
   /** The digest of the call that an answer allowed. */
-  allowed: string | undefined;
+  approvedDigest: string | undefined;
   /** When an approver was asked, if the answer was not recorded. */
   askedAt: number | undefined;
   /** Whether all open calls of the session that its handler had begun wait for approval. */
@@ -62,9 +62,9 @@ export interface OpenCall {
 }
 
 /** Returns the call as it was when it began. */
-export function openCall(
+export function toOpenCall(
   event: SessionEvent & { readonly type: "call-start" },
-  { wasNeverWhole, sample }: Pick<OpenCall, "wasNeverWhole" | "sample">,
+  { hasIncompleteMessage, sample }: Pick<OpenCall, "wasNeverWhole" | "sample">,
 ): OpenCall {
   const { callId, turnId, call, parentCallId, inRound, strict, answerFrom, rewritten, background, principal, allow, asks, traceparent } =
     event;
@@ -73,7 +73,7 @@ export function openCall(
     turnId,
     parentCallId,
     call,
-    wasNeverWhole,
+    hasIncompleteMessage,
     intent: undefined,
     answerFrom,
     isRewritten: rewritten === true,
@@ -82,13 +82,13 @@ export function openCall(
     allow,
     traceparent,
     sample,
-    isOfModel: inRound === true,
+    isModelCall: inRound === true,
     job: undefined,
     remoteId: undefined,
     isStrict: strict === true,
-    wasCleared: false,
-    askedFor: asks,
-    allowed: undefined,
+    reachedApproval: false,
+    askedReason: asks,
+    approvedDigest: undefined,
     askedAt: undefined,
     awaitsWithin: false,
     hasMadeCalls: false,
@@ -96,7 +96,7 @@ export function openCall(
 }
 
 /** The events that end a call: its result, and the end of its background job. Append them together. */
-export function endOpenCall(
+export function createCallEndEvents(
   { callId, turnId, call, job }: OpenCall,
   error: ToolError,
   { sessionId, at }: { readonly sessionId: string; readonly at: number },

@@ -1,35 +1,35 @@
 /** The sessions that a runtime has open, by id. */
-import type { CallParts } from "../call/call-run.ts";
+import type { CallServices } from "../call/call-run.ts";
 import { recordHandOver } from "../call/jobs/run-in-background.ts";
-import { endCalls } from "../call/running-calls.ts";
+import { cancelSessionCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
-import { Groups } from "../core/base/groups.ts";
-import { checkText } from "../core/check-argument.ts";
+import { MultiMap } from "../core/base/groups.ts";
+import { checkString } from "../core/check-argument.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
-import { branchOf, removeClosed, removeStored } from "./end-stored-calls.ts";
-import { beingRemoved, handedOver, hasBranch, removedMeanwhile, resumeEnded, takenAgain, wasRemoved } from "./session-errors.ts";
-import { Resuming, type ResumingCall } from "./resuming.ts";
+import { findBranch, removeClosed, removeStored } from "./end-stored-calls.ts";
+import { beingRemovedError, handedOverError, hasBranchError, removedWhileResumedError, resumeCancelledError, idTakenError, removedAfterCloseError } from "./session-errors.ts";
+import { PendingResume, type ResumeCaller } from "./resuming.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 export interface OpenSessionsOptions {
   readonly store: Store | undefined;
-  readonly parts: Pick<CallParts, "jobs" | "ports" | "running">;
+  readonly services: Pick<CallServices, "jobs" | "ports" | "running">;
 }
 
 /** Contains each session from its start, or from the end of `resume`, until its `close` is called. */
 export class OpenSessions {
   /** Oldest first; includes sessions that are being closed. */
   readonly #byId = new Map<string, RuntimeSession>();
-  readonly #resuming = new Map<string, Resuming>();
+  readonly #resuming = new Map<string, PendingResume>();
   /** Sessions that calls began, by the sessions of these calls. */
-  readonly #within = new Groups<string, RuntimeSession>();
+  readonly #nestedSessions = new MultiMap<string, RuntimeSession>();
   /** The ids of sessions that are being resumed, by the session whose call resumes them; undefined for those that a program resumes. */
-  readonly #resumingWithin = new Groups<string | undefined, string>();
+  readonly #resumingByCaller = new MultiMap<string | undefined, string>();
   /** The removals in progress: their ids are taken until they end. */
   readonly #removing = new Map<string, Promise<unknown>>();
   /** Sessions that were removed from the store. */
-  readonly #forgotten = new WeakSet<RuntimeSession>();
+  readonly #removed = new WeakSet<RuntimeSession>();
   /** The branches that the store has, open or closed, until their ids are removed or used again here. */
   readonly #branches = new Map<string, WeakRef<RuntimeSession>>();
   readonly #options: OpenSessionsOptions;
@@ -41,14 +41,14 @@ export class OpenSessions {
 
   /** The open session or branch with this id, including simulated branches. */
   get(id: string): RuntimeSession | undefined {
-    checkText(id, "sessions.get()", "the id of a session");
+    checkString(id, "sessions.get()", "the id of a session");
     const session = this.#byId.get(id);
-    return session !== undefined && this.#isShown(session) ? session : undefined;
+    return session !== undefined && this.#isListed(session) ? session : undefined;
   }
 
   /** Open sessions and branches, in the order in which they began, without simulated branches. */
   list(): readonly RuntimeSession[] {
-    return [...this.#byId.values()].filter((session) => this.#isShown(session) && !session.simulated);
+    return [...this.#byId.values()].filter((session) => this.#isListed(session) && !session.simulated);
   }
 
   /**
@@ -63,7 +63,7 @@ export class OpenSessions {
    */
   async forget(id: string): Promise<boolean> {
     checkSessionId(id);
-    return this.#removeAlone(id, () => this.#forget(id));
+    return this.#serializeRemoval(id, () => this.#forget(id));
   }
 
   /**
@@ -74,18 +74,18 @@ export class OpenSessions {
    * @throws ToolError as `Store.remove`; `resource_busy` if another session of this runtime has the id; as a rejection
    * @internal
    */
-  async forgetOnce(session: RuntimeSession, { endsWithin }: { readonly endsWithin: boolean }): Promise<void> {
-    await this.#removeAlone(session.id, async () => {
+  async removeOnce(session: RuntimeSession, { endsNested }: { readonly endsNested: boolean }): Promise<void> {
+    await this.#serializeRemoval(session.id, async () => {
       const wasHeld = this.#byId.get(session.id) === session;
       const isStored = await this.#closeOwn(session);
-      if (this.#forgotten.has(session) || (!wasHeld && !(await this.#isKept(session)))) return;
+      if (this.#removed.has(session) || (!wasHeld && !(await this.#isStillStored(session)))) return;
       const { id, eventLog } = session;
       const isTaken = (this.#byId.get(id) ?? session) !== session || this.#resuming.has(id);
-      if (isTaken && eventLog !== undefined) throw takenAgain(id);
-      if (!isTaken && endsWithin) await this.#endWithin(id);
+      if (isTaken && eventLog !== undefined) throw idTakenError(id);
+      if (!isTaken && endsNested) await this.#endNestedSessions(id);
       const { store } = this.#options;
       if (store !== undefined && eventLog !== undefined && isStored) await removeClosed(store, id, eventLog.options.at);
-      this.#forgotten.add(session);
+      this.#removed.add(session);
       if (!isTaken) this.#branches.delete(id);
     });
   }
@@ -109,13 +109,13 @@ export class OpenSessions {
    * @throws ToolError as `Store.list`, as a rejection
    * @internal
    */
-  async noteRemoval(session: RuntimeSession): Promise<void> {
+  async markIfRemoved(session: RuntimeSession): Promise<void> {
     if (session.eventLog === undefined || this.#byId.get(session.id) === session) return;
-    if (this.#forgotten.has(session) || !(await this.#isKept(session))) session.noteLoss(wasRemoved(session.id));
+    if (this.#removed.has(session) || !(await this.#isStillStored(session))) session.markLost(removedAfterCloseError(session.id));
   }
 
   /** Whether the stored session under the id of a closed session may be that session: a log has one start, and only grows. */
-  async #isKept(session: RuntimeSession): Promise<boolean> {
+  async #isStillStored(session: RuntimeSession): Promise<boolean> {
     const { id, eventLog, broken, length } = session;
     if (eventLog !== undefined && this.#branches.get(id)?.deref() !== session) return false;
     const [stored] = eventLog === undefined ? [] : ((await this.#options.store?.list({ sessionId: id })) ?? []);
@@ -124,7 +124,7 @@ export class OpenSessions {
   }
 
   /** Serialises the removals of an id, which is free when the last one has ended. */
-  async #removeAlone<T>(id: string, remove: () => Promise<T>): Promise<T> {
+  async #serializeRemoval<T>(id: string, remove: () => Promise<T>): Promise<T> {
     const isInside = (): boolean => this.#byId.get(id)?.turns.isInside === true; // waiting would deadlock
     for (let removing = this.#removing.get(id); removing !== undefined && !isInside(); removing = this.#removing.get(id)) await removing;
     const around = this.#removing.get(id); // only if a call of the session requests this while the session is being removed
@@ -139,74 +139,74 @@ export class OpenSessions {
   }
 
   async #forget(id: string): Promise<boolean> {
-    if (this.#resuming.has(id)) await this.#giveUp(id);
+    if (this.#resuming.has(id)) await this.#abortResume(id);
     const holder = this.#resuming.has(id) ? undefined : this.#byId.get(id); // a session that is being closed is awaited as well
     const session = holder?.isEphemeral === true ? undefined : holder;
     if (session !== undefined) {
-      const branchId = await this.#branchOf(session);
-      if (branchId !== undefined) throw hasBranch(session, branchId); // before calls are cancelled for nothing
+      const branchId = await this.#findBranch(session);
+      if (branchId !== undefined) throw hasBranchError(session, branchId); // before calls are cancelled for nothing
       session.markClosed(); // first, so that no call begins after the cancellation
-      if (!session.turns.isInside) endCalls(session, this.#options.parts.running, "the session was removed");
+      if (!session.turns.isInside) cancelSessionCalls(session, this.#options.services.running, "the session was removed");
       await session.close();
     }
-    const { store, parts } = this.#options;
+    const { store, services } = this.#options;
     // The requesting call may still use the session that it began.
     const isInside = session?.turns.isInside === true;
     let wasThere = session !== undefined;
     if (store !== undefined)
-      wasThere = (isInside ? await store.remove(id) : await removeStored(store, id, parts.ports.clock.wallTime())) || wasThere;
-    if (session !== undefined) this.#forgotten.add(session);
+      wasThere = (isInside ? await store.remove(id) : await removeStored(store, id, services.ports.clock.wallTime())) || wasThere;
+    if (session !== undefined) this.#removed.add(session);
     this.#branches.delete(id);
-    if (!isInside) await this.#endWithin(id);
+    if (!isInside) await this.#endNestedSessions(id);
     return wasThere;
   }
 
   /** The id of a branch that keeps a session from being removed, whether or not it is open here. */
-  async #branchOf(session: RuntimeSession): Promise<string | undefined> {
+  async #findBranch(session: RuntimeSession): Promise<string | undefined> {
     const branch = this.list().find(({ parent, eventLog }) => parent === session && eventLog !== undefined);
     const { store } = this.#options;
     if (branch !== undefined || session.eventLog === undefined || store === undefined) return branch?.id;
-    return branchOf(store, session.id);
+    return findBranch(store, session.id);
   }
 
   /** Closes the open sessions that calls of a session began: their handlers may not have closed them when they were cancelled. */
-  async #endWithin(id: string): Promise<void> {
+  async #endNestedSessions(id: string): Promise<void> {
     const end = async (inner: RuntimeSession): Promise<void> => {
       inner.markClosed();
-      endCalls(inner, this.#options.parts.running, "the session was removed");
+      cancelSessionCalls(inner, this.#options.services.running, "the session was removed");
       await inner.close();
-      await this.#endWithin(inner.id);
+      await this.#endNestedSessions(inner.id);
     };
-    const within = this.#heldWithin(id).filter(({ turns }) => !turns.isInside);
+    const within = this.#listNestedSessions(id).filter(({ turns }) => !turns.isInside);
     for (const ended of await Promise.allSettled(within.map(end))) if (ended.status === "rejected") throw ended.reason;
   }
 
   /** Moves the sessions that a branch's calls left open to the session that these calls belong to now. @internal */
-  moveWithin(branch: RuntimeSession, parent: RuntimeSession): void {
-    for (const session of this.#within.of(branch.id)) {
-      this.#within.delete(branch.id, session);
-      session.moveTo(parent.id);
-      this.#within.add(parent.id, session);
+  moveNestedSessions(branch: RuntimeSession, parent: RuntimeSession): void {
+    for (const session of this.#nestedSessions.get(branch.id)) {
+      this.#nestedSessions.delete(branch.id, session);
+      session.setParentSession(parent.id);
+      this.#nestedSessions.add(parent.id, session);
     }
   }
 
   /** Aborts a resume whose session is being removed. If a call of the session requests the removal, its end is not awaited. */
-  async #giveUp(id: string): Promise<void> {
+  async #abortResume(id: string): Promise<void> {
     const isInside = this.#byId.get(id)?.turns.isInside === true;
-    const left = this.#leave(id, removedMeanwhile);
+    const left = this.#handOver(id, removedWhileResumedError);
     if (isInside) return;
-    await this.#resuming.get(id)?.whenOver;
+    await this.#resuming.get(id)?.whenEnded;
     for (const one of left)
       await this.#byId
         .get(one)
         ?.close()
         .catch(() => {}); // events that could not be written are removed anyway
-    for (const one of left) this.#options.parts.jobs.forget(one);
+    for (const one of left) this.#options.services.jobs.forget(one);
   }
 
   /** The ids of the sessions that are being resumed, the oldest resume first, without those that a call resumes. */
   get resuming(): readonly string[] {
-    return this.#resumingWithin.of(undefined);
+    return this.#resumingByCaller.get(undefined);
   }
 
   /**
@@ -225,27 +225,27 @@ export class OpenSessions {
     const session = resuming === undefined ? this.get(id) : this.#byId.get(id);
     if (session === undefined && resuming === undefined) return false;
     if (resuming?.settles === true) {
-      await resuming.whenOver;
+      await resuming.whenEnded;
       await this.#byId.get(id)?.close();
       return true;
     }
-    const left = this.#leave(id, handedOver);
-    const ends = await Promise.allSettled(left.map((one) => this.#endLeft(one)));
-    for (const one of left) this.#options.parts.jobs.forget(one); // what is known of its jobs here is outdated
+    const left = this.#handOver(id, handedOverError);
+    const ends = await Promise.allSettled(left.map((one) => this.#closeHandedOver(one)));
+    for (const one of left) this.#options.services.jobs.forget(one); // what is known of its jobs here is outdated
     for (const end of ends) if (end.status === "rejected") throw end.reason;
     return true;
   }
 
   /** The open sessions that calls of a session began. */
-  #heldWithin(id: string): readonly RuntimeSession[] {
-    return this.#within.of(id).filter((session) => this.#byId.get(session.id) === session);
+  #listNestedSessions(id: string): readonly RuntimeSession[] {
+    return this.#nestedSessions.get(id).filter((session) => this.#byId.get(session.id) === session);
   }
 
   /** Closes a session that was left, or waits for the end of its resume; its id is then free. */
-  async #endLeft(id: string): Promise<void> {
+  async #closeHandedOver(id: string): Promise<void> {
     const resuming = this.#resuming.get(id);
     await this.#byId.get(id)?.close();
-    await resuming?.whenOver;
+    await resuming?.whenEnded;
   }
 
   /**
@@ -256,14 +256,14 @@ export class OpenSessions {
    * @throws ToolError the refusal, as a rejection
    * @internal
    */
-  async whenLeft(id: string, refusal: () => ToolError | undefined): Promise<void> {
+  async whenIdFree(id: string, refusal: () => ToolError | undefined): Promise<void> {
     let isLeft = false;
     while (!isLeft) {
       const resuming = this.#resuming.get(id);
       const session = this.#byId.get(id);
       const removing = session?.turns.isInside === true ? undefined : this.#removing.get(id);
       if (removing !== undefined) await removing;
-      else if (resuming?.reason !== undefined) await resuming.whenOver;
+      else if (resuming?.reason !== undefined) await resuming.whenEnded;
       else if (resuming === undefined && session?.closed === true && !session.turns.isInside) await session.close().catch(() => {});
       else isLeft = true;
     }
@@ -273,39 +273,39 @@ export class OpenSessions {
 
   /** Resolves when the session is not being resumed. @internal */
   async whenResumed(id: string): Promise<void> {
-    for (let resuming = this.#resuming.get(id); resuming !== undefined; resuming = this.#resuming.get(id)) await resuming.whenOver;
+    for (let resuming = this.#resuming.get(id); resuming !== undefined; resuming = this.#resuming.get(id)) await resuming.whenEnded;
   }
 
   /** Closes all sessions to further calls. @internal */
-  refuseAll(): void {
+  refuseAllCalls(): void {
     for (const session of this.#byId.values()) session.markClosed();
   }
 
   /** Aborts every resume in progress, as `handOver` does, because the runtime is being closed. @internal */
-  leaveResumes(): void {
-    for (const id of this.#resuming.keys()) this.#leave(id, resumeEnded);
+  abortResumes(): void {
+    for (const id of this.#resuming.keys()) this.#handOver(id, resumeCancelledError);
   }
 
   /**
    * Stops recording events of the session and of those that its calls began, and cancels their calls, including those of a batch that have not begun.
    * Returns the ids of all these sessions, its own first.
    */
-  #leave(id: string, reason: (id: string) => ToolError): readonly string[] {
+  #handOver(id: string, reason: (id: string) => ToolError): readonly string[] {
     const resuming = this.#resuming.get(id);
     if (resuming?.settles === true) return [];
     const left = [id];
     const session = this.#byId.get(id);
-    if (session !== undefined) for (const run of this.#options.parts.running.in(session)) recordHandOver(run);
-    resuming?.leave(reason(id));
-    session?.leave(reason(id));
-    for (const inner of this.#resumingWithin.of(id)) left.push(...this.#leave(inner, reason));
-    for (const { id: inner } of this.#heldWithin(id)) if (!left.includes(inner)) left.push(...this.#leave(inner, reason));
-    if (session !== undefined) endCalls(session, this.#options.parts.running, "its session was handed over");
+    if (session !== undefined) for (const run of this.#options.services.running.inSession(session)) recordHandOver(run);
+    resuming?.abort(reason(id));
+    session?.markHandedOver(reason(id));
+    for (const inner of this.#resumingByCaller.get(id)) left.push(...this.#handOver(inner, reason));
+    for (const { id: inner } of this.#listNestedSessions(id)) if (!left.includes(inner)) left.push(...this.#handOver(inner, reason));
+    if (session !== undefined) cancelSessionCalls(session, this.#options.services.running, "its session was handed over");
     return left;
   }
 
   /** The session that has the id, even while it is being closed. @internal */
-  holderOf(id: string): RuntimeSession | undefined {
+  findById(id: string): RuntimeSession | undefined {
     return this.#byId.get(id);
   }
 
@@ -318,31 +318,31 @@ export class OpenSessions {
   add(session: RuntimeSession): void {
     const { id, parent, eventLog, parentCall } = session;
     this.#byId.set(id, session);
-    if (parentCall !== undefined) this.#within.add(parentCall.sessionId, session);
+    if (parentCall !== undefined) this.#nestedSessions.add(parentCall.sessionId, session);
     if (this.#resuming.has(id)) return; // a session that is being resumed has the log of that branch
     if (parent !== undefined && eventLog !== undefined) this.#branches.set(id, new WeakRef(session));
     else this.#branches.delete(id);
   }
 
   /** Called with each session that is no longer open. @internal */
-  whenRemoved: ((session: RuntimeSession) => void) | undefined;
+  onRemoved: ((session: RuntimeSession) => void) | undefined;
 
   /** Frees its id, unless another session has it since. @internal */
   remove(session: RuntimeSession): void {
     if (this.#byId.get(session.id) === session) this.#byId.delete(session.id);
-    if (session.parentCall !== undefined) this.#within.delete(session.parentCall.sessionId, session);
-    this.whenRemoved?.(session);
+    if (session.parentCall !== undefined) this.#nestedSessions.delete(session.parentCall.sessionId, session);
+    this.onRemoved?.(session);
   }
 
   /** Reserves an id until a resume has ended. @param call the call that resumes the session @throws ToolError as `checkFree` @internal */
-  reserve(id: string, call: ResumingCall): Resuming {
+  reserve(id: string, call: ResumeCaller): PendingResume {
     this.checkFree(id);
-    const resuming = new Resuming(call, () => {
+    const resuming = new PendingResume(call, () => {
       this.#resuming.delete(id);
-      this.#resumingWithin.delete(call.outerId, id);
+      this.#resumingByCaller.delete(call.outerId, id);
     });
     this.#resuming.set(id, resuming);
-    this.#resumingWithin.add(call.outerId, id);
+    this.#resumingByCaller.add(call.outerId, id);
     return resuming;
   }
 
@@ -355,14 +355,14 @@ export class OpenSessions {
 
   /** @throws ToolError `duplicate`; `resource_busy` while the session is being removed @internal */
   checkFree(id: string): void {
-    if (this.#removing.has(id)) throw beingRemoved(id);
+    if (this.#removing.has(id)) throw beingRemovedError(id);
     if (!this.#byId.has(id) && !this.#resuming.has(id)) return;
     throw new ToolError("duplicate", `The session ${JSON.stringify(id)} is open already, or is being resumed.`, {
       hint: "Use the object you have, close it first, or take another id.",
     });
   }
 
-  #isShown({ id, closed, isEphemeral }: RuntimeSession): boolean {
+  #isListed({ id, closed, isEphemeral }: RuntimeSession): boolean {
     return !closed && !isEphemeral && !this.#resuming.has(id);
   }
 }

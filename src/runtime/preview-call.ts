@@ -5,12 +5,12 @@ import { ToolError } from "../core/error.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { AdmittedCall, SimulatedCall } from "../call/call-run.ts";
 import type { EngineSource } from "../call/fallback-chains.ts";
-import { definitionOf } from "../registry/definition-of.ts";
-import { unavailable } from "../policy/approval/await-preview.ts";
+import { getDefinitionFingerprint } from "../registry/definition-of.ts";
+import { unavailablePreview } from "../policy/approval/await-preview.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
 import type { SessionDiff } from "../session/session-diff.ts";
-import { simulationParts } from "./simulation-parts.ts";
-import { partsOf, RuntimeSession, type SessionHost } from "./runtime-session.ts";
+import { createSimulationServices } from "./simulation-parts.ts";
+import { servicesOf, RuntimeSession, type SessionHost } from "./runtime-session.ts";
 
 /** Longest time that a simulation may take while a person waits, in milliseconds. */
 const PREVIEW_MS = 5_000;
@@ -23,25 +23,25 @@ const EXAMPLE: EngineSource = "example";
 /** Creates the sessions for previews. */
 export interface PreviewHost extends SessionHost {
   /** A session whose only purpose is to be the parent of simulations. */
-  ephemeral(): RuntimeSession;
+  createEphemeral(): RuntimeSession;
 }
 
 /** Never rejects: resolves to the reason if there is no preview. */
 export async function simulateCall(run: AdmittedCall, host: PreviewHost): Promise<SimulatedCall> {
   const { session } = run.turn;
-  const why = whyNot(run);
-  if (why !== undefined) return none(why);
-  const parent = session instanceof RuntimeSession ? session : host.ephemeral();
+  const why = whyNoPreview(run);
+  if (why !== undefined) return noPreview(why);
+  const parent = session instanceof RuntimeSession ? session : host.createEphemeral();
   const aborting = new AbortController();
   const late = Promise.withResolvers<SimulatedCall>();
   const stop = run.clock.timer(() => {
-    late.resolve(none(`the simulation took longer than ${PREVIEW_MS / 1_000} s`));
+    late.resolve(noPreview(`the simulation took longer than ${PREVIEW_MS / 1_000} s`));
     aborting.abort();
   }, PREVIEW_MS);
   try {
     return await Promise.race([simulate(run, parent, { host, signal: aborting.signal }), late.promise]);
   } catch (thrown: unknown) {
-    return none(ToolError.fromUnknown(thrown).message);
+    return noPreview(ToolError.fromUnknown(thrown).message);
   } finally {
     stop();
     aborting.abort();
@@ -49,47 +49,47 @@ export async function simulateCall(run: AdmittedCall, host: PreviewHost): Promis
   }
 }
 
-function none(reason: string): SimulatedCall {
-  return { preview: unavailable(reason), calls: [] };
+function noPreview(reason: string): SimulatedCall {
+  return { preview: unavailablePreview(reason), calls: [] };
 }
 
 /** Why there is no preview. A simulation would run a call that only reads for real, before it is approved. */
-function whyNot({ effects, toolName, plan }: AdmittedCall): string | undefined {
+function whyNoPreview({ effects, toolName, plan }: AdmittedCall): string | undefined {
   const onlyReads = plan.tool.composite !== true && !effects.undeclared && effects.writes.length === 0;
   return onlyReads ? `${toolName} only reads, so it changes nothing; a simulation would make the call` : undefined;
 }
 
-interface SimulateParts {
+interface PreviewOptions {
   readonly host: PreviewHost;
   readonly signal: AbortSignal;
 }
 
-async function simulate(run: AdmittedCall, parent: RuntimeSession, { host, signal }: SimulateParts): Promise<SimulatedCall> {
-  const branch = branchNow(run, parent, host);
+async function simulate(run: AdmittedCall, parent: RuntimeSession, { host, signal }: PreviewOptions): Promise<SimulatedCall> {
+  const branch = branchMidTurn(run, parent, host);
   try {
     const { data } = run.options;
     const result = await branch.execute({ name: run.toolName, input: run.input }, { signal, data, background: false, approved: true });
-    if (result.error?.code === "not_simulatable") return none(result.error.message);
+    if (result.error?.code === "not_simulatable") return noPreview(result.error.message);
     const diff = branch.diff();
     const made = diff.calls.filter(({ callId }) => callId !== result.callId);
     const calls = made.flatMap(({ input, result: ended }) =>
       input === undefined || ended === undefined
         ? []
-        : [{ toolName: ended.name, input, definition: definitionOf(run.parts.registry, ended.name) }],
+        : [{ toolName: ended.name, input, definition: getDefinitionFingerprint(run.services.registry, ended.name) }],
     );
-    return { preview: fitted({ available: true, ...effectsOf(diff, result) }), calls };
+    return { preview: fitPreview({ available: true, ...toPreviewedEffects(diff, result) }), calls };
   } finally {
     void branch.close().catch(() => {}); // nothing of it is kept
   }
 }
 
 /** A branch of the session in the middle of its turn, which the session itself does not know about. */
-function branchNow({ turn }: AdmittedCall, parent: RuntimeSession, host: SessionHost): RuntimeSession {
-  const parts = partsOf(parent);
+function branchMidTurn({ turn }: AdmittedCall, parent: RuntimeSession, host: SessionHost): RuntimeSession {
+  const services = servicesOf(parent);
   const { head, length, stateMap: state } = parent;
   const simulation = new SimulationMode();
-  if (turn.session.simulation !== undefined) simulation.adopt(turn.session.simulation);
-  const id = `${parent.id}/preview-${parts.ports.ids.next("preview")}`;
+  if (turn.session.simulation !== undefined) simulation.addPretendedWrites(turn.session.simulation);
+  const id = `${parent.id}/preview-${services.ports.ids.next("preview")}`;
   return new RuntimeSession(
     {
       id,
@@ -97,19 +97,19 @@ function branchNow({ turn }: AdmittedCall, parent: RuntimeSession, host: Session
       parent,
       simulation,
       // A preview asks neither a person nor a model: calls that need their own approval end with `approval_required`, and no sessions are begun.
-      parts: { ...simulationParts(parts, id, simulation), asksNobody: true, beginWithin: () => Promise.reject(startsAgent()) },
-      ports: parts.ports,
+      services: { ...createSimulationServices(services, id, simulation), hasNoApprover: true, startSessionWithin: () => Promise.reject(startsAgentError()) },
+      ports: services.ports,
       recorded: true,
     },
     host,
   );
 }
 
-function startsAgent(): ToolError {
+function startsAgentError(): ToolError {
   return new ToolError("not_simulatable", "It begins a session of its own, such as that of an agent, and a preview asks no model.");
 }
 
-function effectsOf({ state, calls, pretended }: SessionDiff, result: ToolResult): PreviewedEffects {
+function toPreviewedEffects({ state, calls, pretended }: SessionDiff, result: ToolResult): PreviewedEffects {
   const made = calls.filter(({ callId }) => callId !== result.callId);
   return {
     state: state.map(({ toolset, key, before, after, patch }) => ({ toolset, key, patch, ...omitUndefined({ before, after }) })),
@@ -125,14 +125,14 @@ function effectsOf({ state, calls, pretended }: SessionDiff, result: ToolResult)
 }
 
 /** Shortens a preview that is too large, in steps: omits values, shortens the answer, omits patches and inputs, then limits the number of entries. */
-function fitted(preview: ApprovalPreview & { readonly available: true }): ApprovalPreview {
-  if (bytesOf(preview) <= PREVIEW_BYTES) return preview;
+function fitPreview(preview: ApprovalPreview & { readonly available: true }): ApprovalPreview {
+  if (countBytes(preview) <= PREVIEW_BYTES) return preview;
   const short = { ...preview, state: preview.state.map(withoutValues), isCut: true as const };
-  if (bytesOf(short) <= PREVIEW_BYTES) return short;
+  if (countBytes(short) <= PREVIEW_BYTES) return short;
   const cut = { ...short, ...omitUndefined({ answer: preview.answer?.slice(0, MAX_ANSWER) }) };
-  if (bytesOf(cut) <= PREVIEW_BYTES) return cut;
+  if (countBytes(cut) <= PREVIEW_BYTES) return cut;
   const names = { ...cut, state: cut.state.map((one) => ({ ...one, patch: [] })), calls: cut.calls.map((one) => ({ ...one, input: {} })) };
-  if (bytesOf(names) <= PREVIEW_BYTES) return names;
+  if (countBytes(names) <= PREVIEW_BYTES) return names;
   return {
     ...names,
     state: names.state.slice(0, MAX_NAMED),
@@ -148,6 +148,6 @@ function withoutValues({ before: _before, after: _after, ...change }: PreviewedC
   return change;
 }
 
-function bytesOf(value: unknown): number {
+function countBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }

@@ -1,18 +1,18 @@
 /** A session that receives messages from outside: from people, programs and triggers. */
-import { checkText, checkArgument } from "../core/check-argument.ts";
+import { checkString, checkArgument } from "../core/check-argument.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Tracing } from "../core/tracing.ts";
-import { checkSentBy, type SentBy } from "../core/sent-by.ts";
-import { spanOf } from "../core/traceparent.ts";
-import { Inbox, isInboxEvent, type InboxEntry, type MakeEvents, type StoredTrigger } from "../session/inbox.ts";
+import { checkSender, type SentBy } from "../core/sent-by.ts";
+import { readTraceparent } from "../core/traceparent.ts";
+import { Inbox, isInboxEvent, type InboxEntry, type CreateInboxEvents, type StoredTrigger } from "../session/inbox.ts";
 import {
-  addingTrigger,
-  pausing,
-  receiving,
-  removingTrigger,
-  replacingTrigger,
+  createAddTriggerEvents,
+  createPauseEvents,
+  createReceiveEvents,
+  createRemoveTriggerEvents,
+  createReplaceTriggerEvents,
   type NewTrigger,
   type PauseOptions,
   type ReceiveOptions,
@@ -20,8 +20,8 @@ import {
 import { readMessage } from "../session/read-message.ts";
 import { recordMessage } from "../session/record-message.ts";
 import { Session, type SessionOptions } from "../session/session.ts";
-import { callerIn } from "../session/turn.ts";
-import { closedSession } from "./session-errors.ts";
+import { findCaller } from "../session/turn.ts";
+import { closedSessionError } from "./session-errors.ts";
 import { whenStored } from "./when-stored.ts";
 import { ToolError } from "../core/error.ts";
 
@@ -50,14 +50,14 @@ export abstract class ReceivingSession extends Session {
    * Adds a message of a person or a program. Resolves when it is durable. @throws ToolError `invalid_argument` for an invalid message, as a rejection
    */
   async addMessage(message: SessionMessage, options: SentBy = {}): Promise<void> {
-    checkSentBy(options, "addMessage()");
+    checkSender(options, "addMessage()");
     const read = readMessage(message);
-    if (this.closed) throw closedSession(this);
+    if (this.closed) throw closedSessionError(this);
     if (this.ready !== undefined) await this.ready;
     await this.turns.run((turn, caller) => {
-      const refusal = this.closed ? closedSession(this) : this.broken;
+      const refusal = this.closed ? closedSessionError(this) : this.broken;
       if (refusal !== undefined) throw refusal;
-      recordMessage(this, read, { at: this.ports.clock.wallTime(), madeIn: callerIn(turn, caller), ...options });
+      recordMessage(this, read, { at: this.ports.clock.wallTime(), parentCall: findCaller(turn, caller), ...options });
     });
     await whenStored(this);
   }
@@ -68,7 +68,7 @@ export abstract class ReceivingSession extends Session {
    * `store_failed`; as a rejection
    */
   async receive(message: SessionMessage, options: ReceiveOptions = {}): Promise<void> {
-    await this.#record(receiving(message, options, () => spanOf(this.tracing?.headersOf())));
+    await this.#record(createReceiveEvents(message, options, () => readTraceparent(this.tracing?.headersOf())));
   }
 
   /** The triggers of the session, in the order in which they were added. Those of the session it branched from stay with that one. */
@@ -86,7 +86,7 @@ export abstract class ReceivingSession extends Session {
    * `receive`, as a rejection
    */
   async addTrigger(trigger: NewTrigger): Promise<void> {
-    await this.#record(addingTrigger(trigger));
+    await this.#record(createAddTriggerEvents(trigger));
   }
 
   /**
@@ -94,7 +94,7 @@ export abstract class ReceivingSession extends Session {
    * is atomic. @throws ToolError as `addTrigger`, without `duplicate`, as a rejection
    */
   async replaceTrigger(trigger: NewTrigger): Promise<void> {
-    await this.#record(replacingTrigger(trigger));
+    await this.#record(createReplaceTriggerEvents(trigger));
   }
 
   /**
@@ -102,18 +102,18 @@ export abstract class ReceivingSession extends Session {
    * @throws ToolError `invalid_argument` if `lastTick` is not a time; as `receive`; as a rejection
    */
   async setTriggerPaused(id: string, paused: boolean, options: PauseOptions = {}): Promise<boolean> {
-    checkText(id, "setTriggerPaused(id, paused)", "the id of a trigger");
+    checkString(id, "setTriggerPaused(id, paused)", "the id of a trigger");
     checkArgument(typeof paused === "boolean", "setTriggerPaused(id, paused)", "a boolean", paused);
-    return this.#record(pausing(id, paused, options));
+    return this.#record(createPauseEvents(id, paused, options));
   }
 
   /** Removes a trigger for good: none of its messages are received any more. Resolves when that is durable, to whether the trigger existed. */
   removeTrigger(id: string): Promise<boolean> {
-    return this.#record(removingTrigger(id));
+    return this.#record(createRemoveTriggerEvents(id));
   }
 
   /** @internal */
-  get received(): Inbox {
+  get inboxState(): Inbox {
     return (this.#inbox ??= new Inbox());
   }
 
@@ -123,21 +123,21 @@ export abstract class ReceivingSession extends Session {
   }
 
   /** Records events from outside, regardless of running turns; `make` is called when the session can record them. Resolves when they are durable. */
-  async #record(make: MakeEvents): Promise<boolean> {
+  async #record(make: CreateInboxEvents): Promise<boolean> {
     if (this.ready !== undefined) await this.ready;
-    const refusal = this.closed ? closedSession(this) : this.broken;
+    const refusal = this.closed ? closedSessionError(this) : this.broken;
     if (refusal !== undefined) throw refusal;
-    const events = make({ sessionId: this.id, inbox: this.received, ports: this.ports });
+    const events = make({ sessionId: this.id, inbox: this.inboxState, ports: this.ports });
     const [first, ...others] = events;
-    if (first !== undefined && others.length === 0) this.recordAndTell(first);
-    else if (first !== undefined) this.together(() => events.forEach((event) => this.recordAndTell(event)));
+    if (first !== undefined && others.length === 0) this.recordAndNotify(first);
+    else if (first !== undefined) this.recordTogether(() => events.forEach((event) => this.recordAndNotify(event)));
     await whenStored(this);
     return first !== undefined;
   }
 
   override recordAll(events: readonly SessionEvent[]): void {
     super.recordAll(events);
-    for (const event of events) if (isInboxEvent(event) && event.sessionId === this.id) this.received.notice(event);
+    for (const event of events) if (isInboxEvent(event) && event.sessionId === this.id) this.inboxState.apply(event);
   }
 
   /** Resolves when its log can be written to, and rejects if it cannot; undefined if there is nothing to wait for. */
@@ -146,8 +146,8 @@ export abstract class ReceivingSession extends Session {
   }
 
   /** Holds back its calls until this resolves; if it rejects, so do they. @internal */
-  waitFor(begin: () => Promise<void>): void {
-    (this.#readiness ??= new Readiness()).waitFor(begin);
+  holdCallsUntil(begin: () => Promise<void>): void {
+    (this.#readiness ??= new Readiness()).holdCallsUntil(begin);
   }
 }
 
@@ -155,24 +155,24 @@ export abstract class ReceivingSession extends Session {
 class Readiness {
   #ready: Promise<void> | undefined;
   /** Repeats the wait after a failure of the store. */
-  #tryAgain: (() => Promise<void>) | undefined;
+  #retry: (() => Promise<void>) | undefined;
 
   /** Undefined if there is nothing to wait for. After a failure of the store, each read of this property tries again. */
   get whenReady(): Promise<void> | undefined {
-    const tryAgain = this.#tryAgain;
-    if (tryAgain !== undefined) this.waitFor(tryAgain);
+    const tryAgain = this.#retry;
+    if (tryAgain !== undefined) this.holdCallsUntil(tryAgain);
     return this.#ready;
   }
 
-  waitFor(begin: () => Promise<void>): void {
-    this.#tryAgain = undefined;
+  holdCallsUntil(begin: () => Promise<void>): void {
+    this.#retry = undefined;
     const ready = begin();
     this.#ready = ready;
     ready.then(
       () => (this.#ready = undefined),
       (thrown: unknown) => {
         // Callers get the error. A claim by another process, or damage, is permanent and not tried again.
-        if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") this.#tryAgain = begin;
+        if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") this.#retry = begin;
       },
     );
   }

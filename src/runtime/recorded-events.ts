@@ -1,18 +1,18 @@
 /** The events that a session has recorded, read from memory or from its store. */
 import type { SessionEvent } from "../core/event.ts";
-import { readEvents, take } from "../session/read-events.ts";
+import { readEvents, takeFirst } from "../session/read-events.ts";
 import type { OpenSessions } from "./open-sessions.ts";
 import { RuntimeSession } from "./runtime-session.ts";
-import { noteTakenOver } from "./session-errors.ts";
+import { markTakenOver } from "./session-errors.ts";
 
 /** The events of a session from a position on, the oldest first; read page by page if they are stored. */
-export async function* recordedEvents(session: RuntimeSession, from: number = 0): AsyncGenerator<SessionEvent> {
+export async function* readSessionEvents(session: RuntimeSession, from: number = 0): AsyncGenerator<SessionEvent> {
   const { eventLog } = session;
   if (eventLog === undefined || session.broken !== undefined) {
     const { parent, firstKept } = session;
     // Events that a simulation shares with its session and that are no longer in memory are read from that session's store.
     if (eventLog === undefined && from < firstKept && parent instanceof RuntimeSession)
-      yield* take(recordedEvents(parent, from), firstKept - from);
+      yield* takeFirst(readSessionEvents(parent, from), firstKept - from);
     yield* session.log.slice(Math.max(0, from - firstKept));
     return;
   }
@@ -20,18 +20,18 @@ export async function* recordedEvents(session: RuntimeSession, from: number = 0)
 }
 
 /**
- * Like `recordedEvents`, but waits until the store has all of them: before that, their positions may hold events of another process that has taken
+ * Like `readSessionEvents`, but waits until the store has all of them: before that, their positions may hold events of another process that has taken
  * over the session.
  *
  * @throws ToolError why they are lost: another process has the session, or memory does not have all of them
  */
-export async function* ownEvents(session: RuntimeSession, from: number): AsyncGenerator<SessionEvent> {
+export async function* readOwnEvents(session: RuntimeSession, from: number): AsyncGenerator<SessionEvent> {
   await session.eventLog?.whenDurable()?.catch(() => {}); // events that cannot be written now are in memory
   const { broken, firstKept } = session;
   if (broken !== undefined && (firstKept > from || broken.code === "conflict")) throw broken;
   let position = from;
-  for await (const event of recordedEvents(session, from)) {
-    if (position++ >= session.length) throw noteTakenOver(session);
+  for await (const event of readSessionEvents(session, from)) {
+    if (position++ >= session.length) throw markTakenOver(session);
     yield event;
   }
 }
@@ -44,9 +44,9 @@ export async function findOutput(
   open: OpenSessions,
   { sessionId, callId }: { readonly sessionId: string; readonly callId: string },
 ): Promise<WholeAnswer | undefined> {
-  let session = open.holderOf(sessionId);
-  while (session?.parent !== undefined && session.eventLog === undefined) session = open.holderOf(session.parent.id);
+  let session = open.findById(sessionId);
+  while (session?.parent !== undefined && session.eventLog === undefined) session = open.findById(session.parent.id);
   if (session === undefined) return undefined;
-  for await (const event of recordedEvents(session)) if (event.type === "output-keep" && event.callId === callId) return event;
+  for await (const event of readSessionEvents(session)) if (event.type === "output-keep" && event.callId === callId) return event;
   return undefined;
 }

@@ -1,13 +1,13 @@
 /** Decides which background jobs and nested calls are run again after a crash, and which nested calls run before their job. */
 import { ToolError } from "../core/error.ts";
-import { outcomeUnknown } from "../call/admit/reconcile-call.ts";
+import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import type { OpenCall } from "./open-call.ts";
 import { addTo } from "../core/base/add-to.ts";
 
 /** Number of starts after which a job is not run again, if each was ended by a crash while it did not only wait: it is probably the cause. */
 const MAX_STARTS = 3;
 
-interface JobFates {
+interface JobDecisions {
   /** Why jobs were cancelled meanwhile, by the id of their calls. */
   readonly cancelled: ReadonlyMap<string, string>;
   /** Whether calls are run again at all. */
@@ -15,7 +15,7 @@ interface JobFates {
 }
 
 /** The errors of jobs, and of their nested calls, that are not run again, by the id of the call. */
-export function endsOfJobs(open: readonly OpenCall[], { cancelled, runsAgain }: JobFates): ReadonlyMap<string, ToolError> {
+export function findJobErrors(open: readonly OpenCall[], { cancelled, runsAgain }: JobDecisions): ReadonlyMap<string, ToolError> {
   const ends = new Map<string, ToolError>();
   const reasons = new Map<string, string>();
   for (const call of open) {
@@ -23,28 +23,28 @@ export function endsOfJobs(open: readonly OpenCall[], { cancelled, runsAgain }: 
     const reason = (job === undefined ? undefined : cancelled.get(callId)) ?? reasons.get(parentCallId ?? "");
     if (reason !== undefined) {
       reasons.set(callId, reason);
-      ends.set(callId, cancelledJob(call, reason));
-    } else if (ends.has(parentCallId ?? "")) ends.set(callId, madeInParked(call));
-    else if (runsAgain && job !== undefined && job.starts - job.harmlessStarts >= MAX_STARTS)
-      ends.set(callId, parkedJob(call, job.starts - job.harmlessStarts));
+      ends.set(callId, cancelledJobError(call, reason));
+    } else if (ends.has(parentCallId ?? "")) ends.set(callId, nestedInParkedError(call));
+    else if (runsAgain && job !== undefined && job.starts - job.safeStarts >= MAX_STARTS)
+      ends.set(callId, parkedJobError(call, job.starts - job.safeStarts));
   }
   return ends;
 }
 
 /** The nested calls of each job that run before it, by the id of the job; nested calls that are not run again are resumed with all others. */
-export function callsInJobs(open: readonly OpenCall[], ends: ReadonlyMap<string, ToolError>): ReadonlyMap<string, readonly OpenCall[]> {
-  const jobs = jobsAround(open);
+export function groupCallsByJob(open: readonly OpenCall[], ends: ReadonlyMap<string, ToolError>): ReadonlyMap<string, readonly OpenCall[]> {
+  const jobs = findEnclosingJobs(open);
   const calls = new Map<string, OpenCall[]>();
   for (const call of open) {
     const around = jobs.get(call.callId);
-    if (around === undefined || call.job !== undefined || call.wasNeverWhole || around.wasNeverWhole || ends.has(call.callId)) continue;
+    if (around === undefined || call.job !== undefined || call.hasIncompleteMessage || around.hasIncompleteMessage || ends.has(call.callId)) continue;
     addTo(calls, around.callId, call);
   }
   return calls;
 }
 
 /** The nearest job that each call is nested in, by the id of the call. */
-function jobsAround(open: readonly OpenCall[]): ReadonlyMap<string, OpenCall> {
+function findEnclosingJobs(open: readonly OpenCall[]): ReadonlyMap<string, OpenCall> {
   const jobs = new Map<string, OpenCall>();
   const byId = new Map(open.map((call) => [call.callId, call]));
   for (const { callId, parentCallId } of open) {
@@ -55,22 +55,22 @@ function jobsAround(open: readonly OpenCall[]): ReadonlyMap<string, OpenCall> {
   return jobs;
 }
 
-function parkedJob({ call, job }: OpenCall, starts: number): ToolError {
+function parkedJobError({ call, job }: OpenCall, starts: number): ToolError {
   return new ToolError("job_parked", `${job?.toolName ?? call.name} was not run again: its process ended ${starts} times while it ran.`, {
     hint: "It may be what ends the process. Call it again only with another input, or when the cause is known to be gone.",
     operatorHint: "Find out why the process ended; then call it again.",
   });
 }
 
-function madeInParked({ call, intent }: OpenCall): ToolError {
-  if (intent !== undefined) return outcomeUnknown(call.name);
+function nestedInParkedError({ call, intent }: OpenCall): ToolError {
+  if (intent !== undefined) return outcomeUnknownError(call.name);
   return new ToolError("cancelled", `${call.name} was not run again: the background job that it was made in is parked.`, {
     outcome: "unknown",
   });
 }
 
 /** The error of a job that was cancelled while no process ran it, and of its nested calls. */
-export function cancelledJob({ call, job }: OpenCall, reason: string): ToolError {
+export function cancelledJobError({ call, job }: OpenCall, reason: string): ToolError {
   return new ToolError("cancelled", `${job?.toolName ?? call.name} was cancelled: ${reason}`, {
     outcome: job?.starts === 0 ? "not_started" : "unknown",
   });

@@ -22,13 +22,13 @@ export class ResumedQuestions {
   }
 
   /** Withdraws the questions that no call will ask again. Those of a job that ends later are withdrawn at its end. */
-  async resumed(): Promise<void> {
+  async withdrawStale(): Promise<void> {
     this.#isResumed = true;
     await this.#approvals.resumed(this.#session.id, this.#open.size === 0 ? {} : { exceptCallIds: [...this.#open] });
   }
 
   /** Call this for each call that had not ended, when it has its result. */
-  callEnded({ callId, job }: CallRun): void {
+  onCallEnd({ callId, job }: CallRun): void {
     // if the session is lost, the process that resumes it next has the questions
     if (!this.#open.delete(callId) || !this.#isResumed || this.#session.broken !== undefined) return;
     this.#ended.push(callId);

@@ -1,113 +1,113 @@
 /** Resumes stored sessions: claims and reads their logs, and continues what had not ended. */
-import { cancelReason } from "../core/cancel-reason.ts";
+import { formatCancelReason } from "../core/cancel-reason.ts";
 import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { EventLog, Store } from "../core/store.ts";
-import type { BeginningAttempt } from "../call/context/execute-within.ts";
-import type { CallParts, CallRun } from "../call/call-run.ts";
-import { endCalls } from "../call/running-calls.ts";
+import type { SessionAttempt } from "../call/context/execute-within.ts";
+import type { CallServices, CallRun } from "../call/call-run.ts";
+import { cancelSessionCalls } from "../call/running-calls.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import type { Registry } from "../registry/registry.ts";
 import { readEventPages, type ReadableLog } from "../session/read-events.ts";
 import { noteAwaitsWithin } from "./awaiting-within.ts";
 import { SessionFold } from "./fold-events.ts";
-import { checkBegunBy, innerIdOf, leftOpenWithin } from "./inner-session.ts";
-import type { Beginning, NewSessions, SessionsOptions } from "./new-sessions.ts";
-import type { Resuming } from "./resuming.ts";
+import { checkStartedBy, nestedSessionId, findCallsLeftOpen } from "./inner-session.ts";
+import type { NewSessionOptions, NewSessions, SessionsOptions } from "./new-sessions.ts";
+import type { PendingResume } from "./resuming.ts";
 import { ResumedQuestions } from "./resumed-questions.ts";
-import { resumeSession, type ResumeOptions, type ResumeParts } from "./resume-session.ts";
+import { resumeSession, type ResumeOptions, type ResumeCallsOptions } from "./resume-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
-import { storeFor } from "./session-errors.ts";
-import { surroundingsOf } from "./session-start.ts";
-import { cancelRequestsIn } from "./stored-jobs.ts";
+import { requireStore } from "./session-errors.ts";
+import { checkSessionSettings } from "./session-start.ts";
+import { readCancelRequests } from "./stored-jobs.ts";
 
 /** How a session is resumed, by a program or by the call that it belongs to. */
-interface TakeUpOptions extends ResumeOptions {
+interface ResumeStoredOptions extends ResumeOptions {
   readonly parentCall?: CallPlace | undefined;
-  readonly resuming: Resuming;
+  readonly resuming: PendingResume;
   /** Aborts when the call's attempt ends, which then no longer waits for the session. */
-  readonly over: AbortSignal | undefined;
-  readonly begun: BeginningAttempt["begun"] | undefined;
+  readonly endSignal: AbortSignal | undefined;
+  readonly onStarted: SessionAttempt["onStarted"] | undefined;
 }
 
-type ContinueOptions = Omit<ResumeParts, "ended"> & Pick<TakeUpOptions, "over"> & { readonly questions: ResumedQuestions };
+type ContinueCallsOptions = Omit<ResumeCallsOptions, "ended"> & Pick<ResumeStoredOptions, "over"> & { readonly questions: ResumedQuestions };
 
 type CallEnd = SessionEvent & { readonly type: "call-end" };
 
 /** Errors that do not go away: a damaged session, or one that the call did not begin, cannot be settled later either. */
-const LASTING: ReadonlySet<string> = new Set(["corrupt_record", "duplicate"]);
+const PERMANENT_ERRORS: ReadonlySet<string> = new Set(["corrupt_record", "duplicate"]);
 
 /** Maximum number of sessions that are settled concurrently. */
-const AT_ONCE = 32;
+const MAX_CONCURRENT = 32;
 
 export class ResumedSessions {
   readonly #options: SessionsOptions;
-  readonly #parts: CallParts;
+  readonly #services: CallServices;
   readonly #newSessions: NewSessions;
   readonly #settling = new Set<{ readonly sessionId: string; readonly whenSettled: Promise<void> }>();
 
   constructor(options: SessionsOptions, newSessions: NewSessions) {
     this.#options = options;
-    this.#parts = options.parts;
+    this.#services = options.services;
     this.#newSessions = newSessions;
   }
 
   /** Resumes a session that is open neither here nor in another process. @throws ToolError as `Runtime.resume`, as a rejection */
   async resume(
     id: string,
-    options: Omit<TakeUpOptions, "resuming" | "over" | "begun">,
-    attempt?: BeginningAttempt,
+    options: Omit<ResumeStoredOptions, "resuming" | "over" | "begun">,
+    attempt?: SessionAttempt,
   ): Promise<RuntimeSession> {
     const resuming = this.#newSessions.open.reserve(id, {
       outerId: options.parentCall?.sessionId,
-      late: attempt?.late,
+      getAbortError: attempt?.getAbortError,
       settles: options.interrupted === "settle" && options.parentCall !== undefined,
     });
-    const { over, begun } = attempt ?? {};
+    const { endSignal, onStarted } = attempt ?? {};
     try {
-      const session = await this.#takeUp(id, storeFor(id, this.#options.store), { ...options, resuming, over, begun });
+      const session = await this.#resumeStored(id, requireStore(id, this.#options.store), { ...options, resuming, endSignal, onStarted });
       if (resuming.reason === undefined) return session;
       await session.close().catch(() => {}); // the call that wanted the session did not get it
-      this.#parts.jobs.forget(id);
+      this.#services.jobs.forget(id);
       throw resuming.reason;
     } finally {
       resuming.end();
     }
   }
 
-  async #takeUp(id: string, store: Store, options: TakeUpOptions): Promise<RuntimeSession> {
+  async #resumeStored(id: string, store: Store, options: ResumeStoredOptions): Promise<RuntimeSession> {
     const { parentCall, resuming } = options;
     await store.open();
     const eventLog = await claimLog(store, id, options);
-    const around = surroundingsOf(options, "resume()");
+    const around = checkSessionSettings(options, "resume()");
     if (eventLog === undefined) {
       resuming.check();
-      return (await this.#start(id, { ...around, parentCall })) ?? this.#takeUp(id, store, { ...options, create: false });
+      return (await this.#startNew(id, { ...around, parentCall })) ?? this.#resumeStored(id, store, { ...options, create: false });
     }
     let session: RuntimeSession | undefined;
     try {
-      const fold = new SessionFold(this.#newSessions.keep, id, this.#parts.faults.mayHit(this.#parts.registry));
+      const fold = new SessionFold(this.#newSessions.keptEvents, id, this.#services.faults.mayInject(this.#services.registry));
       const left: string[] = []; // calls that may have left a session open
-      const notice = (event: SessionEvent): void => void (mayHaveLeft(id, this.#parts.registry, event) && left.push(event.callId));
+      const notice = (event: SessionEvent): void => void (mayHaveLeftSessionOpen(id, this.#services.registry, event) && left.push(event.callId));
       await foldLog(eventLog, fold, { parentCall, notice: eventLog.wasLeftOpen ? notice : undefined });
-      session = this.#newSessions.begin({ id, parentCall, ...around, eventLog, ...fold.start });
-      options.begun?.(session);
+      session = this.#newSessions.openSession({ id, parentCall, ...around, eventLog, ...fold.startOptions });
+      options.onStarted?.(session);
       await this.#settleLeftOpen(session, left, store);
       resuming.check();
-      if (options.interrupted === "settle") await this.#settleWithin(session, fold);
-      else await noteAwaitsWithin(fold, { store, sessionId: id, registry: this.#parts.registry });
+      if (options.interrupted === "settle") await this.#settleNested(session, fold);
+      else await noteAwaitsWithin(fold, { store, sessionId: id, registry: this.#services.registry });
       const callOptions = this.#options.runner.callOptions({});
-      const questions = new ResumedQuestions(session, fold.open, this.#parts.approvals);
-      await this.#continueCalls(session, fold, { ...options, questions, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });
-      await questions.resumed();
+      const questions = new ResumedQuestions(session, fold.open, this.#services.approvals);
+      await this.#continueCalls(session, fold, { ...options, questions, callOptions, cancelled: await readCancelRequests(store, id, fold) });
+      await questions.withdrawStale();
       return session;
     } catch (thrown: unknown) {
       eventLog.leaveOpen?.(); // the next claim, by any process, finds the log as after a crash
       // its jobs are not cancelled: the next resume continues them, as after a crash
-      session?.noteLoss(ToolError.fromUnknown(thrown, "store_failed"));
+      session?.markLost(ToolError.fromUnknown(thrown, "store_failed"));
       await (session ?? eventLog).close().catch(() => {}); // the first error is reported
-      if (session !== undefined) this.#parts.jobs.forget(id);
+      if (session !== undefined) this.#services.jobs.forget(id);
       throw thrown;
     }
   }
@@ -116,21 +116,21 @@ export class ResumedSessions {
    * Continues its calls. When a call has ended, the session that it had begun is settled, unless a handler resumed that session: none ran, or it
    * ended before it asked for its session.
    */
-  async #continueCalls(session: RuntimeSession, fold: SessionFold, { over, questions, ...options }: ContinueOptions): Promise<void> {
+  async #continueCalls(session: RuntimeSession, fold: SessionFold, { endSignal, questions, ...options }: ContinueCallsOptions): Promise<void> {
     const runsAgain = options.interrupted !== "settle";
-    const ended = (run: CallRun): void => {
+    const onCallEnd = (run: CallRun): void => {
       const { callId, attempts, plan } = run;
-      questions.callEnded(run);
-      if (runsAgain && session.broken === undefined && (attempts === 0 || plan?.tool.composite === true)) this.#settleRest(session, callId);
+      questions.onCallEnd(run);
+      if (runsAgain && session.broken === undefined && (attempts === 0 || plan?.tool.composite === true)) this.#settleLater(session, callId);
     };
     const forget =
-      over === undefined
+      endSignal === undefined
         ? undefined
-        : onAbort(over, () => {
-            endCalls(session, this.#parts.running, cancelReason(over, "the attempt that its session belongs to has ended"));
+        : onAbort(endSignal, () => {
+            cancelSessionCalls(session, this.#services.running, formatCancelReason(endSignal, "the attempt that its session belongs to has ended"));
           });
     try {
-      await resumeSession(session, fold, { ...options, ended });
+      await resumeSession(session, fold, { ...options, onCallEnd });
       await this.whenSettled(session.id);
     } finally {
       forget?.();
@@ -138,15 +138,15 @@ export class ResumedSessions {
   }
 
   /** Settles the sessions that interrupted calls began, before these calls end: none of the calls is run again and resumes its session. */
-  async #settleWithin(session: RuntimeSession, { open }: SessionFold): Promise<void> {
-    for (const { callId } of open) await this.#settleOf(session, callId);
+  async #settleNested(session: RuntimeSession, { open }: SessionFold): Promise<void> {
+    for (const { callId } of open) await this.#settleSessionOf(session, callId);
   }
 
   /** Settles the sessions that a crash left open although the calls that began them have ended: no call resumes them. */
   async #settleLeftOpen(session: RuntimeSession, callIds: readonly string[], store: Store): Promise<void> {
-    const left = await leftOpenWithin(store, session.id, callIds);
-    const settle = (callId: string): Promise<void> => this.#settleOf(session, callId, false); // another process may have been faster
-    for (let at = 0; at < left.length; at += AT_ONCE) await Promise.all(left.slice(at, at + AT_ONCE).map(settle));
+    const left = await findCallsLeftOpen(store, session.id, callIds);
+    const settle = (callId: string): Promise<void> => this.#settleSessionOf(session, callId, false); // another process may have been faster
+    for (let at = 0; at < left.length; at += MAX_CONCURRENT) await Promise.all(left.slice(at, at + MAX_CONCURRENT).map(settle));
   }
 
   /** Resolves when everything that calls of a session left open is settled. */
@@ -155,35 +155,35 @@ export class ResumedSessions {
   }
 
   /** Settles and closes the session that a call began, unless its handler has it open. */
-  #settleRest(session: RuntimeSession, callId: string): void {
+  #settleLater(session: RuntimeSession, callId: string): void {
     const { open } = this.#newSessions;
     const { id: sessionId } = session;
-    const inner = innerIdOf(sessionId, callId);
+    const inner = nestedSessionId(sessionId, callId);
     const settle = async (): Promise<void> => {
       await open.whenResumed(inner); // the attempt has ended, so a resume of it still in progress is aborted
-      if (open.holderOf(inner) === undefined) await this.#settleOf(session, callId);
+      if (open.findById(inner) === undefined) await this.#settleSessionOf(session, callId);
     };
     const one = { sessionId, whenSettled: settle().finally(() => this.#settling.delete(one)) };
     this.#settling.add(one);
   }
 
   /** Settles the session that a call began, if any. A failure, or a session that is open here, does not keep the call from being settled. */
-  async #settleOf({ id: sessionId, eventLog }: RuntimeSession, callId: string, takeOver: boolean = true): Promise<void> {
+  async #settleSessionOf({ id: sessionId, eventLog }: RuntimeSession, callId: string, takeOver: boolean = true): Promise<void> {
     const parentCall = { sessionId, callId };
     try {
-      const inner = await this.resume(innerIdOf(sessionId, callId), { interrupted: "settle", takeOver, parentCall });
+      const inner = await this.resume(nestedSessionId(sessionId, callId), { interrupted: "settle", takeOver, parentCall });
       await inner.close();
     } catch (thrown: unknown) {
       const { code, message } = ToolError.fromUnknown(thrown, "store_failed");
       if (code === "not_found") return;
-      if (!LASTING.has(code)) eventLog?.leaveOpen?.(); // the next resume of the session tries again
-      this.#parts.ports.log.warn(`A session that the call ${callId} has begun was not settled: ${message}`);
+      if (!PERMANENT_ERRORS.has(code)) eventLog?.leaveOpen?.(); // the next resume of the session tries again
+      this.#services.ports.log.warn(`A session that the call ${callId} has begun was not settled: ${message}`);
     }
   }
 
   /** Begins a new session once the store has accepted it; undefined if another process began it meanwhile. */
-  async #start(id: string, beginning: Beginning): Promise<RuntimeSession | undefined> {
-    const session = this.#newSessions.createAs(id, beginning);
+  async #startNew(id: string, beginning: NewSessionOptions): Promise<RuntimeSession | undefined> {
+    const session = this.#newSessions.createWithId(id, beginning);
     try {
       return (await session.ready?.then(() => session)) ?? session;
     } catch (thrown: unknown) {
@@ -195,7 +195,7 @@ export class ResumedSessions {
 }
 
 /** Whether this is the end of a call of the session that may have begun a session: one of a composite tool, or of a tool that no longer exists. */
-function mayHaveLeft(sessionId: string, registry: Registry, event: SessionEvent): event is CallEnd {
+function mayHaveLeftSessionOpen(sessionId: string, registry: Registry, event: SessionEvent): event is CallEnd {
   if (event.type !== "call-end" || event.sessionId !== sessionId) return false;
   const overloads = registry.overloads(event.result.name);
   return overloads.length === 0 || overloads.some(({ tool }) => tool.composite === true);
@@ -222,7 +222,7 @@ async function foldLog(
 ): Promise<void> {
   for await (const events of readEventPages(log))
     for (const event of events) {
-      if (fold.head.length === 0 && parentCall !== undefined) checkBegunBy(parentCall, event, log.sessionId);
+      if (fold.head.length === 0 && parentCall !== undefined) checkStartedBy(parentCall, event, log.sessionId);
       fold.apply(event);
       notice?.(event);
     }

@@ -2,40 +2,40 @@
 import type { ToolError } from "../core/error.ts";
 
 /** The call that resumes a session; if a program resumes it, `outerId` and `late` are undefined. */
-export interface ResumingCall {
+export interface ResumeCaller {
   /** The id of the session of that call. */
   readonly outerId: string | undefined;
   /** Returns an error if the call no longer waits for the session. */
-  readonly late: (() => ToolError | undefined) | undefined;
+  readonly getAbortError: (() => ToolError | undefined) | undefined;
   /** The resume runs nothing: the open calls end with what is known of them. Such a resume is not aborted. */
   readonly settles: boolean;
 }
 
 /** A resume in progress. If it is aborted, the next resume continues its session. */
-export class Resuming {
-  /** Cannot be aborted, as with `ResumingCall.settles`. */
+export class PendingResume {
+  /** Cannot be aborted, as with `ResumeCaller.settles`. */
   readonly settles: boolean;
   /** Resolves when it has ended, successfully or not. */
-  readonly whenOver: Promise<void>;
-  readonly #over = Promise.withResolvers<void>();
+  readonly whenEnded: Promise<void>;
+  readonly #ended = Promise.withResolvers<void>();
   readonly #onEnd: () => void;
-  readonly #late: ResumingCall["late"];
+  readonly #getAbortError: ResumeCaller["getAbortError"];
   #reason: ToolError | undefined;
 
-  constructor({ late, settles }: ResumingCall, onEnd: () => void) {
-    this.#late = late;
+  constructor({ getAbortError, settles }: ResumeCaller, onEnd: () => void) {
+    this.#getAbortError = getAbortError;
     this.settles = settles;
-    this.whenOver = this.#over.promise;
+    this.whenEnded = this.#ended.promise;
     this.#onEnd = onEnd;
   }
 
-  leave(reason: ToolError): void {
+  abort(reason: ToolError): void {
     this.#reason ??= reason;
   }
 
   /** Why it was aborted; undefined if it was not. */
   get reason(): ToolError | undefined {
-    return this.#reason ?? this.#late?.();
+    return this.#reason ?? this.#getAbortError?.();
   }
 
   /** @throws ToolError why it was aborted */
@@ -46,6 +46,6 @@ export class Resuming {
 
   end(): void {
     this.#onEnd();
-    this.#over.resolve();
+    this.#ended.resolve();
   }
 }

@@ -1,24 +1,24 @@
 /** The calls of one message of a model, accepted while the message is still being written. */
 import type { ContentPart } from "../core/content.ts";
-import { cancelReason } from "../core/cancel-reason.ts";
+import { formatCancelReason } from "../core/cancel-reason.ts";
 import { ToolError } from "../core/error.ts";
-import { unknownKey, type OptionNames } from "../core/known-keys.ts";
+import { findUnknownKeyError, type OptionNames } from "../core/known-keys.ts";
 import type { NativeMessage, SessionMessage } from "../core/message.ts";
 import { FINISH_REASONS, endedWell, type ModelCall, type ModelReply } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
-import { dropWritten } from "../call/cache/announce-write.ts";
-import { Batch, admitNext, finalResults, type Admission, type Standing } from "../call/batch.ts";
+import { dropWrittenResults } from "../call/cache/announce-write.ts";
+import { Batch, admitNext, finalResults, type Admission, type AdmissionState } from "../call/batch.ts";
 import { takeBackgroundFlag } from "../call/jobs/background-flag.ts";
-import { CallRun, lockKeysOf, type AdmittedCall, type CallParts } from "../call/call-run.ts";
+import { CallRun, lockKeysOf, type AdmittedCall, type CallServices } from "../call/call-run.ts";
 import type { CallOptions, ResultNotes } from "../call/call-options.ts";
-import { approvalNeed } from "../call/context/composite.ts";
+import { approvalReason } from "../call/context/composite.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
-import { keepMessageFiles } from "../call/finish/keep-artifacts.ts";
-import { LoopBreaks } from "../call/loop-breaks.ts";
-import { nestedIn, settle } from "../call/context/call-tree.ts";
-import { beginCall, executeCall } from "../call/pipeline.ts";
+import { storeMessageFiles } from "../call/finish/keep-artifacts.ts";
+import { EventLoopBreaks } from "../call/loop-breaks.ts";
+import { listNestedCalls, settleCalls } from "../call/context/call-tree.ts";
+import { startCall, executeCall } from "../call/pipeline.ts";
 import { ResourceLocks } from "../policy/locks/resource-locks.ts";
 import { copyContent } from "../session/copy-content.ts";
 import { readNative } from "../session/read-message.ts";
@@ -50,7 +50,7 @@ export interface RoundReply extends Pick<ModelReply, "finish" | "usage"> {
 
 /** The parts of a turn that a round needs. */
 export interface RoundHost {
-  readonly parts: CallParts;
+  readonly services: CallServices;
   readonly turn: Turn;
   readonly callOptions: CallOptions;
   readonly metadata: ResultNotes | undefined;
@@ -61,15 +61,15 @@ export interface RoundHost {
   refusal(): ToolError | undefined;
   /** Holds results back until they are durable. */
   whenDurable(results: Promise<readonly ToolResult[]>): Promise<readonly ToolResult[]>;
-  ended(): void;
+  onEnd(): void;
 }
 
 /** Records the end of the round. @param said the message, with addresses in place of its files */
-type RecordRound = (said: SessionMessage) => void;
+type RecordRoundEnd = (said: SessionMessage) => void;
 
 const NO_ADD_OPTIONS: AddOptions = Object.freeze({});
 const ADD_OPTIONS: OptionNames<AddOptions> = { refusal: true };
-const NOTHING_SAID: SessionMessage = Object.freeze({ role: "assistant", content: "" });
+const EMPTY_MESSAGE: SessionMessage = Object.freeze({ role: "assistant", content: "" });
 const NO_USAGE: ModelReply["usage"] = Object.freeze({ inputTokens: 0, outputTokens: 0 });
 
 /**
@@ -84,15 +84,15 @@ export class Round {
   readonly #options: CallOptions & { readonly inRound: true };
   readonly #runs: CallRun[] = [];
   /** In call order, for the calls that were admitted or refused so far. */
-  readonly #standings: Standing[] = [];
+  readonly #states: AdmissionState[] = [];
   readonly #ids = new Set<string>();
   /** Locks that order this message's waiting calls by the keys that they touch. */
-  readonly #line = new ResourceLocks();
-  readonly #forget: (() => void) | undefined;
+  readonly #lockQueue = new ResourceLocks();
+  readonly #removeAbortListener: (() => void) | undefined;
   #admission: Promise<void> | undefined;
   /** Set while calls are being admitted further up the stack: calls that a tool or a listener adds meanwhile are admitted there. */
   #isAdmitting = false;
-  #over: Promise<readonly ToolResult[]> | undefined;
+  #results: Promise<readonly ToolResult[]> | undefined;
   /** Number of characters of the message written so far. */
   #written = 0;
 
@@ -101,7 +101,7 @@ export class Round {
     const { callOptions, metadata, shown, signal, turn } = host;
     this.#options = { ...callOptions, metadata, inRound: true };
     turn.beginRound(shown);
-    this.#forget = signal === undefined ? undefined : onAbort(signal, () => this.#cancelAll(cancelReason(signal)));
+    this.#removeAbortListener = signal === undefined ? undefined : onAbort(signal, () => this.#cancelAll(formatCancelReason(signal)));
   }
 
   /**
@@ -111,15 +111,15 @@ export class Round {
    */
   add(call: ModelCall, options: AddOptions = NO_ADD_OPTIONS): string {
     // untyped programs may pass null
-    const unknown = options === NO_ADD_OPTIONS ? undefined : unknownKey(options ?? NO_ADD_OPTIONS, ADD_OPTIONS, "add()");
+    const unknown = options === NO_ADD_OPTIONS ? undefined : findUnknownKeyError(options ?? NO_ADD_OPTIONS, ADD_OPTIONS, "add()");
     if (unknown !== undefined) throw unknown;
     const refusal = options?.refusal;
-    const wrong = this.#over === undefined ? this.#host.refusal() : new ToolError("invalid_argument", "The round is over.");
+    const wrong = this.#results === undefined ? this.#host.refusal() : new ToolError("invalid_argument", "The round is over.");
     if (wrong !== undefined) throw wrong;
     const { signal } = this.#host;
-    const run = this.#begin(call);
+    const run = this.#startCall(call);
     run.refusal ??= refusal;
-    if (signal?.aborted === true) run.cancel(cancelReason(signal));
+    if (signal?.aborted === true) run.cancel(formatCancelReason(signal));
     this.#runs.push(run);
     this.#admission ??= this.#admit();
     return run.callId;
@@ -129,13 +129,13 @@ export class Round {
    * Sends text of the message to listeners while the model writes it (`round-text`). Nothing is recorded before the end, which has the whole message.
    */
   write(text: string): void {
-    const { parts, turn } = this.#host;
+    const { services, turn } = this.#host;
     const position = this.#written;
     this.#written += text.length;
-    if (!parts.listening || this.#over !== undefined || !turn.session.recorded || !this.#options.recordHistory) return;
-    const { clock } = parts.ports;
-    const madeIn = turn.madeIn === undefined ? {} : { parentCallId: turn.madeIn.callId };
-    parts.emit({ type: "round-text", sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), position, text, ...madeIn });
+    if (!services.listening || this.#results !== undefined || !turn.session.recorded || !this.#options.recordHistory) return;
+    const { clock } = services.ports;
+    const madeIn = turn.parentCall === undefined ? {} : { parentCallId: turn.parentCall.callId };
+    services.emit({ type: "round-text", sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), position, text, ...madeIn });
   }
 
   /**
@@ -146,59 +146,59 @@ export class Round {
    * the round is voided; `store_failed`; as a rejection
    */
   end(reply: RoundReply): Promise<readonly ToolResult[]> {
-    if (this.#over !== undefined) return Promise.reject(new ToolError("invalid_argument", "The round is over."));
+    if (this.#results !== undefined) return Promise.reject(new ToolError("invalid_argument", "The round is over."));
     if (typeof reply !== "object" || reply === null)
       return Promise.reject(new ToolError("invalid_argument", "end() takes the reply: { content, finish, usage }."));
     const isWhole = endedWell(reply.finish) || (this.#runs.length === 0 && reply.finish !== "truncated" && reply.finish !== "error");
     if (!isWhole) return this.void(`the message of the model ended with ${JSON.stringify(reply.finish)}`, reply);
-    const message = readSaid(reply);
-    if (message instanceof ToolError) return this.#refuse(message);
+    const message = readReplyMessage(reply);
+    if (message instanceof ToolError) return this.#voidAndThrow(message);
     return this.#close(
       (said) => this.#record(said, reply),
       undefined,
-      keepMessageFiles(this.#host.parts, this.#host.turn.session, message),
+      storeMessageFiles(this.#host.services, this.#host.turn.session, message),
     );
   }
 
   /** Voids the message: cancels its calls and their nested calls. The round stays in the log, but is not shown to the model. Idempotent. */
   void(reason: string, reply: Partial<RoundReply> = {}): Promise<readonly ToolResult[]> {
-    if (this.#over !== undefined) return this.#over;
+    if (this.#results !== undefined) return this.#results;
     const said = { content: "", finish: "truncated", usage: NO_USAGE, ...reply } as const;
-    const message = readSaid(said);
-    return this.#close(() => this.#record(message instanceof ToolError ? NOTHING_SAID : message, said, reason), reason);
+    const message = readReplyMessage(said);
+    return this.#close(() => this.#record(message instanceof ToolError ? EMPTY_MESSAGE : message, said, reason), reason);
   }
 
-  async #refuse(error: ToolError): Promise<never> {
+  async #voidAndThrow(error: ToolError): Promise<never> {
     await this.void(`the message cannot be recorded: ${error.message}`);
     throw error;
   }
 
   /** Ends the round, at once also for listeners that are called from here. @param voided why its calls are cancelled */
   #close(
-    record: RecordRound,
+    record: RecordRoundEnd,
     voided?: string,
-    message: SessionMessage | Promise<SessionMessage> = NOTHING_SAID,
+    message: SessionMessage | Promise<SessionMessage> = EMPTY_MESSAGE,
   ): Promise<readonly ToolResult[]> {
     const { promise, resolve } = Promise.withResolvers<readonly ToolResult[]>();
-    this.#over = promise;
-    if (voided === undefined) this.#host.turn.keepRound();
-    else for (const run of [...this.#runs, ...this.#nested]) run.takeBack(voided);
+    this.#results = promise;
+    if (voided === undefined) this.#host.turn.confirmRound();
+    else for (const run of [...this.#runs, ...this.#nested]) run.revoke(voided);
     resolve(this.#finish(record, message, voided !== undefined));
     return promise;
   }
 
-  async #finish(record: RecordRound, message: SessionMessage | Promise<SessionMessage>, isVoid: boolean): Promise<readonly ToolResult[]> {
-    const { parts } = this.#host;
+  async #finish(record: RecordRoundEnd, message: SessionMessage | Promise<SessionMessage>, isVoid: boolean): Promise<readonly ToolResult[]> {
+    const { services } = this.#host;
     try {
       if (this.#isAdmitting) await Promise.resolve(); // until the admission is no longer further up the stack
       if (this.#admission !== undefined) await this.#admission;
       record(message instanceof Promise ? await message : message);
-      const batch = new Batch(this.#runs, new LoopBreaks(parts.ports.clock), { standings: this.#standings });
+      const batch = new Batch(this.#runs, new EventLoopBreaks(services.ports.clock), { states: this.#states });
       return await this.#host.whenDurable(isVoid ? this.#startVoided(batch) : batch.start());
     } finally {
-      this.#forget?.();
-      settle(this.#host.turn, this.#runs);
-      this.#host.ended();
+      this.#removeAbortListener?.();
+      settleCalls(this.#host.turn, this.#runs);
+      this.#host.onEnd();
     }
   }
 
@@ -206,25 +206,25 @@ export class Round {
    * Ends the calls of a voided message. The model has not seen them: once all have ended, their state changes and those of nested calls are undone.
    */
   async #startVoided(batch: Batch): Promise<readonly ToolResult[]> {
-    const { parts, turn } = this.#host;
+    const { services, turn } = this.#host;
     const results = await batch.start();
     const nested = this.#nested;
     const all = new Set([...this.#runs, ...nested]); // its background jobs run until they are cancelled
-    if (all.values().some((run) => run.result === undefined)) await parts.running.whenEnded((run) => all.has(run));
-    turn.takeBackRound(new Set(Array.from(all, (run) => run.callId)));
-    nested.forEach(dropWritten); // cached answers read from the state are outdated
+    if (all.values().some((run) => run.result === undefined)) await services.running.whenEnded((run) => all.has(run));
+    turn.undoRound(new Set(Array.from(all, (run) => run.callId)));
+    nested.forEach(dropWrittenResults); // cached answers read from the state are outdated
     return finalResults(this.#runs, results);
   }
 
   /** The nested calls of the message's calls, at any depth. */
   get #nested(): readonly CallRun[] {
-    return nestedIn(this.#host.turn, this.#runs);
+    return listNestedCalls(this.#host.turn, this.#runs);
   }
 
   /** Admits the calls that are not admitted yet, in call order; not reentrant. */
   #admit(): Promise<void> | undefined {
     const waiting = this.#isAdmitting ? undefined : this.#admitReady();
-    return waiting === undefined ? undefined : this.#goOn(waiting);
+    return waiting === undefined ? undefined : this.#admitRemaining(waiting);
   }
 
   /** Admits calls, up to the first whose admission is asynchronous. */
@@ -234,7 +234,7 @@ export class Round {
       for (let run = this.#nextRun; run !== undefined; run = this.#nextRun) {
         const admission = admitNext(run, this.#ids);
         if (admission instanceof Promise) return { run, admission };
-        this.#take(admission);
+        this.#applyAdmission(admission);
       }
       return undefined;
     } finally {
@@ -243,25 +243,25 @@ export class Round {
   }
 
   get #nextRun(): CallRun | undefined {
-    return this.#runs[this.#standings.length];
+    return this.#runs[this.#states.length];
   }
 
-  async #goOn(first: { readonly run: CallRun; readonly admission: Promise<Admission> }): Promise<void> {
-    for (let next: typeof first | undefined = first; next !== undefined; next = this.#admitReady()) this.#take(await next.admission);
+  async #admitRemaining(first: { readonly run: CallRun; readonly admission: Promise<Admission> }): Promise<void> {
+    for (let next: typeof first | undefined = first; next !== undefined; next = this.#admitReady()) this.#applyAdmission(await next.admission);
     this.#admission = undefined;
   }
 
-  #take({ standing }: Admission): void {
-    const index = this.#standings.push(standing) - 1;
-    if (!(standing instanceof CallRun)) return;
-    if (this.#mayStart(standing)) this.#standings[index] = executeCall(standing);
-    else standing.releaseProcess(); // no caller waits for it until the round ends
+  #applyAdmission({ state }: Admission): void {
+    const index = this.#states.push(state) - 1;
+    if (!(state instanceof CallRun)) return;
+    if (this.#mayStart(state)) this.#states[index] = executeCall(state);
+    else state.releaseProcess(); // no caller waits for it until the round ends
   }
 
   /** Whether the call may run before the message is known to be complete. A call that may not keeps its place in the queue before later ones. */
   #mayStart(run: AdmittedCall): boolean {
-    const ticket = this.#line.request({ owner: run.callId, ...lockKeysOf(run) });
-    if (!ticket.granted || !isEarly(run)) return false;
+    const ticket = this.#lockQueue.request({ owner: run.callId, ...lockKeysOf(run) });
+    if (!ticket.granted || !mayStartEarly(run)) return false;
     ticket.release();
     return true;
   }
@@ -273,14 +273,14 @@ export class Round {
     const nested = voided === undefined ? [] : this.#nested.filter((run) => run.isLogged);
     const { recordHistory } = this.#options;
     if (!recordHistory && nested.length === 0) return;
-    session.recordAndTell({
+    session.recordAndNotify({
       type: "round-end",
       sessionId: session.id,
       turnId: turn.id,
-      at: this.#host.parts.ports.clock.wallTime(),
+      at: this.#host.services.ports.clock.wallTime(),
       callIds: Object.freeze([...this.#runs, ...nested].map((run) => run.callId)),
-      ...(turn.madeIn === undefined ? {} : { parentCallId: turn.madeIn.callId }),
-      message: recordHistory ? message : NOTHING_SAID,
+      ...(turn.parentCall === undefined ? {} : { parentCallId: turn.parentCall.callId }),
+      message: recordHistory ? message : EMPTY_MESSAGE,
       finish: FINISH_REASONS.includes(finish) ? finish : "other",
       usage: Object.freeze(recordHistory ? readUsage(usage) : NO_USAGE),
       ...(model === undefined || !recordHistory ? {} : { model }),
@@ -289,10 +289,10 @@ export class Round {
     });
   }
 
-  #begin(call: ModelCall): CallRun {
-    const { parts, turn, offersBackground } = this.#host;
-    const run = beginCall(parts, turn, withoutKind(call), this.#options);
-    const taken = offersBackground ? takeBackgroundFlag(run.call, parts.registry) : undefined;
+  #startCall(call: ModelCall): CallRun {
+    const { services, turn, offersBackground } = this.#host;
+    const run = startCall(services, turn, withoutKind(call), this.#options);
+    const taken = offersBackground ? takeBackgroundFlag(run.call, services.registry) : undefined;
     if (taken === undefined) return run;
     run.call = taken.call;
     run.background = taken.background;
@@ -304,12 +304,12 @@ export class Round {
   }
 }
 
-function isEarly(run: AdmittedCall): boolean {
+function mayStartEarly(run: AdmittedCall): boolean {
   const { effects, route, call, plan } = run;
   if (route.rules.isPretended || typeof call.input === "string" || plan.tool.composite === true) return false;
   if (effects.undeclared || effects.writes.length > 0 || effects.external || effects.destructive) return false;
   if (route.engine.order === "sequential" || plan.hasTurnRule) return false;
-  return approvalNeed(run, false) === undefined;
+  return approvalReason(run, false) === undefined;
 }
 
 /**
@@ -323,7 +323,7 @@ function withoutKind(call: ModelCall): ModelCall {
 }
 
 /** The message to record; an error if it cannot be recorded. */
-function readSaid({ content, native }: RoundReply): SessionMessage | ToolError {
+function readReplyMessage({ content, native }: RoundReply): SessionMessage | ToolError {
   try {
     return Object.freeze({
       role: "assistant",

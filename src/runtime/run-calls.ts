@@ -1,31 +1,31 @@
 /** Runs the calls of one `execute`: without a session, or as a turn of a session, whose results are durable before they are returned. */
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
-import { cancelReason } from "../core/cancel-reason.ts";
+import { formatCancelReason } from "../core/cancel-reason.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonLimits } from "../core/base/json-limits.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
-import { readItems, runBatch, type Submission } from "../call/batch.ts";
-import type { AdmittedCall, CallParts } from "../call/call-run.ts";
-import type { ExecuteWithinOptions } from "../call/context/execute-within.ts";
+import { copyItems, runBatch, type Submission } from "../call/batch.ts";
+import type { AdmittedCall, CallServices } from "../call/call-run.ts";
+import type { ExecuteNestedOptions } from "../call/context/execute-within.ts";
 import type { CallOptions } from "../call/call-options.ts";
-import { callerPrincipal, isInLayer, layerOf, layers } from "../call/context/caller-layer.ts";
+import { callerPrincipal, hasCallerLayer, combineVisibility, layers } from "../call/context/caller-layer.ts";
 import { runCall } from "../call/pipeline.ts";
-import { type ExecuteOptions, wrongOptions } from "../call/execute-options.ts";
+import { type ExecuteOptions, findOptionsError } from "../call/execute-options.ts";
 import type { FallbackChains } from "../call/fallback-chains.ts";
 import { safeAlert, safeProgressListener } from "./listeners.ts";
 import type { ToolExecutionError } from "../call/tool-execution-error.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
-import { CallAsRead, isBatch } from "../call/admit/read-call.ts";
+import { PreReadCall, isBatch } from "../call/admit/read-call.ts";
 import { Session } from "../session/session.ts";
-import { closedSession } from "./session-errors.ts";
-import { executeWithin, partsOf, RuntimeSession, type SessionTurn } from "./runtime-session.ts";
+import { closedSessionError } from "./session-errors.ts";
+import { executeNested, servicesOf, RuntimeSession, type SessionTurn } from "./runtime-session.ts";
 import { isInsideSimulation, simulations, type RunningTurn, type TurnCall } from "../session/turn-queue.ts";
 import { HeldTurn } from "./session-turn.ts";
-import { Turn, callerIn } from "../session/turn.ts";
-import { storedAnswer } from "./when-stored.ts";
+import { Turn, findCaller } from "../session/turn.ts";
+import { whenAnswerStored } from "./when-stored.ts";
 
 type Results = ToolResult | readonly ToolResult[];
 
@@ -62,87 +62,87 @@ export class CallRunner {
   }
 
   /** Runs calls without a session. Nothing of them is kept. */
-  runAlone(parts: CallParts, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Results> {
+  runWithoutSession(services: CallServices, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Results> {
     const misuse =
-      (options === NO_OPTIONS ? undefined : (wrongOptions(options) ?? needsSession(options))) ??
-      (simulations.haveBegun ? realInSimulation() : undefined);
+      (options === NO_OPTIONS ? undefined : (findOptionsError(options) ?? needsSessionError(options))) ??
+      (simulations.inUse ? realInSimulationError() : undefined);
     if (misuse !== undefined) return Promise.reject(misuse);
     // With sequential engines, later calls see the results of earlier ones, which needs a log.
-    const recorded = (parts.registry.hasSequence || parts.chains.hasSequence) && isBatch(calls);
-    const session = new Session({ ports: parts.ports, recorded, isEphemeral: true, seedName: "" });
-    const answer = this.#runTurn(parts, new Turn(session, parts.ports.ids), calls, options, undefined);
-    return recorded || parts.registry.remembersSessions || parts.chains.remembersSessions
-      ? letGo(parts, session, answer)
+    const recorded = (services.registry.hasSequence || services.chains.hasSequentialEngine) && isBatch(calls);
+    const session = new Session({ ports: services.ports, recorded, isEphemeral: true, seedName: "" });
+    const answer = this.#runTurn(services, new Turn(session, services.ports.ids), calls, options, undefined);
+    return recorded || services.registry.remembersSessions || services.chains.opensSessions
+      ? closeAfterAnswer(services, session, answer)
       : Promise.resolve(answer);
   }
 
   /** Runs the next turn of a session; see `RuntimeSession.execute`. */
   run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions, submission?: Submission): Promise<Results> {
-    const refusal = refuse(session) ?? (options === NO_OPTIONS ? undefined : wrongOptions(options));
+    const refusal = findRefusal(session) ?? (options === NO_OPTIONS ? undefined : findOptionsError(options));
     if (refusal !== undefined) return Promise.reject(refusal);
     const waits = session.ready !== undefined || session.turns.busy || options.concurrent === true;
-    const sent = waits ? readAhead(calls, partsOf(session).inputLimits) : calls;
+    const sent = waits ? preReadCalls(calls, servicesOf(session).inputLimits) : calls;
     if (session.ready !== undefined) return session.ready.then(() => this.run(session, sent, options, submission));
     try {
-      const concurrent = options.concurrent === true && !answersInSequence(session, sent, options);
+      const concurrent = options.concurrent === true && !mayAnswerSequentially(session, sent, options);
       const answer = session.turns.run((turn, caller) => this.#turn(session, sent, options, { submission, turn, caller }), {
         signal: options.signal,
         concurrent,
       });
       // With an idempotency key, the caller may submit the calls again and gets the job.
-      return storedAnswer(session, answer, submission === undefined ? (results) => cancelWaiting(session, results) : undefined);
+      return whenAnswerStored(session, answer, submission === undefined ? (results) => cancelUnstartedJobs(session, results) : undefined);
     } catch (thrown: unknown) {
       return Promise.reject(thrown instanceof Error ? thrown : ToolError.fromUnknown(thrown));
     }
   }
 
   /** Runs the nested calls of a handler: in the session of its own call, if that has one. */
-  runWithin(
-    { parts, turn, options }: AdmittedCall,
+  runNested(
+    { services, turn, options }: AdmittedCall,
     calls: ToolCall | readonly ToolCall[],
-    nested: ExecuteWithinOptions,
+    nested: ExecuteNestedOptions,
   ): Promise<ToolResult | readonly ToolResult[]> {
     const { data, variation, visibility, principal, ask, onProgress } = options;
     const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };
-    if (turn.session instanceof RuntimeSession) return executeWithin(turn.session, calls, all);
+    if (turn.session instanceof RuntimeSession) return executeNested(turn.session, calls, all);
     const { background: _background, ...alone } = all; // without a session, the caller waits for every call
-    return this.runAlone(parts, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
+    return this.runWithoutSession(services, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
   }
 
   /** Holds the turn of a session for several rounds; see `RuntimeSession.turn`. */
   turn<T>(session: RuntimeSession, work: (turn: SessionTurn) => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-    const refusal = refuse(session) ?? (typeof work === "function" ? undefined : noWork());
+    const refusal = findRefusal(session) ?? (typeof work === "function" ? undefined : noWorkError());
     if (refusal !== undefined) return Promise.reject(refusal);
     if (session.ready !== undefined) return session.ready.then(() => this.turn(session, work, signal));
     try {
-      return Promise.resolve(session.turns.run((turn, caller) => this.#hold(session, { turn, caller }, work, signal), { signal }));
+      return Promise.resolve(session.turns.run((turn, caller) => this.#holdTurn(session, { turn, caller }, work, signal), { signal }));
     } catch (thrown: unknown) {
       return Promise.reject(ToolError.fromUnknown(thrown));
     }
   }
 
-  async #hold<T>(
+  async #holdTurn<T>(
     session: RuntimeSession,
     place: TurnPlace,
     work: (turn: SessionTurn) => Promise<T>,
     signal: AbortSignal | undefined,
   ): Promise<T> {
     if (signal?.aborted === true)
-      throw new ToolError("cancelled", `The turn was cancelled before it began: ${cancelReason(signal)}.`, { outcome: "not_started" });
-    const turn = beginTurn(session, place);
+      throw new ToolError("cancelled", `The turn was cancelled before it began: ${formatCancelReason(signal)}.`, { outcome: "not_started" });
+    const turn = startTurn(session, place);
     const held = new HeldTurn({
       session,
       turn,
       callOptions: (options) => this.callOptions(options, session),
-      refusal: () => refuse(session),
-      whenDurable: (results) => storedAnswer(session, results),
+      refusal: () => findRefusal(session),
+      whenDurable: (results) => whenAnswerStored(session, results),
     });
     const { clock } = session.ports;
     clock.hold?.(); // the work may wait for something that does not keep the process alive
     try {
       return await work(held);
     } finally {
-      await held.close().finally(() => partsOf(session).cache.forget(turn));
+      await held.close().finally(() => servicesOf(session).cache.forget(turn));
       clock.release?.();
     }
   }
@@ -156,13 +156,13 @@ export class CallRunner {
       variation: options.variation ?? "",
       ask: options.ask ?? this.#ask,
       onProgress: options.onProgress === undefined ? undefined : safeProgressListener(options.onProgress, this.#log),
-      visibility: layerOf(session, options.allow),
+      visibility: combineVisibility(session, options.allow),
       principal: options.principal ?? callerPrincipal(),
       approved: options.approved === true,
       background: options.background,
       knowsDocumentation: options.knowsDocumentation === true,
       answerers: options.answerFrom === undefined ? undefined : this.#chains.answerersOf(options.answerFrom, options.replay),
-      rewriteInput: checkedRewriter(options.rewriteInput),
+      rewriteInput: checkRewriter(options.rewriteInput),
     };
   }
 
@@ -172,27 +172,27 @@ export class CallRunner {
     options: ExecuteOptions,
     place: TurnPlace & { readonly submission: Submission | undefined },
   ): Results | Promise<Results> {
-    const refusal = refuse(session); // the session may have been closed while the turn waited
+    const refusal = findRefusal(session); // the session may have been closed while the turn waited
     if (refusal !== undefined) throw refusal;
-    const own = beginTurn(session, place);
+    const own = startTurn(session, place);
     if (options.shown !== undefined) own.shown = options.shown;
-    return this.#runTurn(partsOf(session), own, calls, options, place.submission);
+    return this.#runTurn(servicesOf(session), own, calls, options, place.submission);
   }
 
   #runTurn(
-    parts: CallParts,
+    services: CallServices,
     turn: Turn,
     calls: ToolCall | readonly ToolCall[],
     options: ExecuteOptions,
     submission: Submission | undefined,
   ): Results | Promise<Results> {
     const { session } = turn;
-    const isPlain = options === NO_OPTIONS && !(layers.inUse && isInLayer(session));
+    const isPlain = options === NO_OPTIONS && !(layers.inUse && hasCallerLayer(session));
     const callOptions = isPlain ? this.#defaultCallOptions : this.callOptions(options, session);
     const list = isBatch(calls);
     if (!list && submission === undefined && options.signal === undefined && options.onError !== "throw")
-      return runCall(parts, turn, calls, callOptions);
-    const batch = runBatch(parts, turn, list ? calls : [calls], {
+      return runCall(services, turn, calls, callOptions);
+    const batch = runBatch(services, turn, list ? calls : [calls], {
       ...callOptions,
       signal: options.signal,
       throwOnError: options.onError === "throw",
@@ -205,73 +205,73 @@ export class CallRunner {
 }
 
 /** The turn of these calls: a new one, or one that joins that of the handler that makes them. Calls cancelled while waiting are outside of it. */
-function beginTurn(session: RuntimeSession, { turn: running, caller }: TurnPlace): Turn {
+function startTurn(session: RuntimeSession, { turn: running, caller }: TurnPlace): Turn {
   const { ids } = session.ports;
-  const joins = running?.held;
-  const madeIn = callerIn(running, caller);
-  if (joins instanceof Turn) {
-    const joining = new Turn(session, ids, { startsAt: joins.startsAt, joins, madeIn, shown: joins.shown });
+  const joinedTurn = running?.runnerData;
+  const parentCall = findCaller(running, caller);
+  if (joinedTurn instanceof Turn) {
+    const joining = new Turn(session, ids, { startsAt: joinedTurn.startsAt, joinedTurn, parentCall, shown: joinedTurn.shown });
     joining.running = running;
     return joining;
   }
-  const turn = madeIn === undefined ? new Turn(session, ids) : new Turn(session, ids, { startsAt: session.length, madeIn });
+  const turn = parentCall === undefined ? new Turn(session, ids) : new Turn(session, ids, { startsAt: session.length, parentCall });
   turn.running = running;
-  if (running !== undefined) running.held = turn;
+  if (running !== undefined) running.runnerData = turn;
   return turn;
 }
 
 /** Whether the calls may use a sequential engine. */
-function answersInSequence(
+function mayAnswerSequentially(
   session: RuntimeSession,
   calls: ToolCall | readonly ToolCall[],
   { answerFrom, replay }: ExecuteOptions,
 ): boolean {
-  const parts = partsOf(session);
-  if (parts.chains.mayAnswerInSequence({ isSimulation: session.turns.isSimulation, answerFrom, replay })) return true;
+  const services = servicesOf(session);
+  if (services.chains.mayAnswerSequentially({ isSimulation: session.turns.isSimulation, answerFrom, replay })) return true;
   const list = isBatch(calls) ? calls : [calls];
-  return list.some(({ name }) => parts.registry.get(name)?.toolset.engine?.order === "sequential");
+  return list.some(({ name }) => services.registry.get(name)?.toolset.engine?.order === "sequential");
 }
 
-function checkedRewriter(rewriteInput: ExecuteOptions["rewriteInput"]): ExecuteOptions["rewriteInput"] {
+function checkRewriter(rewriteInput: ExecuteOptions["rewriteInput"]): ExecuteOptions["rewriteInput"] {
   if (rewriteInput === undefined || typeof rewriteInput === "function") return rewriteInput;
   throw new ToolError("invalid_argument", 'The option "rewriteInput" of execute() must be a function that takes a call.');
 }
 
 /** Closes the engine sessions that a call without a session opened. */
-async function letGo<T>({ ports, cache }: CallParts, session: Session, answer: T | Promise<T>): Promise<T> {
+async function closeAfterAnswer<T>({ ports, cache }: CallServices, session: Session, answer: T | Promise<T>): Promise<T> {
   try {
     return await answer;
   } finally {
     cache.forget(session);
-    await session.engagedEngines?.close(ports.clock, ports.log);
+    await session.enginesIfUsed?.close(ports.clock, ports.log);
   }
 }
 
 /** Copies the calls before they wait for a turn, so that later changes have no effect. */
-export function readAhead(calls: readonly ToolCall[], limits: JsonLimits): readonly ToolCall[];
-export function readAhead(calls: ToolCall | readonly ToolCall[], limits: JsonLimits): ToolCall | readonly ToolCall[];
-export function readAhead(calls: ToolCall | readonly ToolCall[], limits: JsonLimits): ToolCall | readonly ToolCall[] {
-  return isBatch(calls) ? readItems(calls).map((raw) => new CallAsRead(raw, limits)) : new CallAsRead(calls, limits);
+export function preReadCalls(calls: readonly ToolCall[], limits: JsonLimits): readonly ToolCall[];
+export function preReadCalls(calls: ToolCall | readonly ToolCall[], limits: JsonLimits): ToolCall | readonly ToolCall[];
+export function preReadCalls(calls: ToolCall | readonly ToolCall[], limits: JsonLimits): ToolCall | readonly ToolCall[] {
+  return isBatch(calls) ? copyItems(calls).map((raw) => new PreReadCall(raw, limits)) : new PreReadCall(calls, limits);
 }
 
-function refuse(session: RuntimeSession): ToolError | undefined {
-  if (session.closed) return closedSession(session);
-  return session.broken ?? (session.simulation?.mayBeReal === false ? undefined : realInSimulation());
+function findRefusal(session: RuntimeSession): ToolError | undefined {
+  if (session.closed) return closedSessionError(session);
+  return session.broken ?? (session.simulation?.mayBeReal === false ? undefined : realInSimulationError());
 }
 
 /** The error of calls that code of a simulation makes outside of it, which would be real; undefined for all other code. */
-function realInSimulation(): ToolError | undefined {
+function realInSimulationError(): ToolError | undefined {
   if (!isInsideSimulation()) return undefined;
   return new ToolError("not_simulatable", "A handler that runs in a simulation made calls outside it, which would be real.", {
     operatorHint: "Leave them out when context.simulated is true, or allow them with allowSideEffects.",
   });
 }
 
-function noWork(): ToolError {
+function noWorkError(): ToolError {
   return new ToolError("invalid_argument", "turn() takes a function to run while the turn is held.");
 }
 
-function needsSession(options: ExecuteOptions): ToolError | undefined {
+function needsSessionError(options: ExecuteOptions): ToolError | undefined {
   if (options.background === true)
     return new ToolError("invalid_argument", 'The option "background" belongs to a session: without one, nothing reports its end.', {
       hint: "Use runtime.session(id).submit(call).",
@@ -287,11 +287,11 @@ function needsSession(options: ExecuteOptions): ToolError | undefined {
 }
 
 /** Cancels the jobs of these answers that have not started running: the caller gets an error and may make the calls again. */
-function cancelWaiting(session: RuntimeSession, results: Results): void {
+function cancelUnstartedJobs(session: RuntimeSession, results: Results): void {
   const begun = new Set([results].flat().flatMap(({ status, callId }) => (status === "pending" ? [callId] : [])));
   if (begun.size === 0) return;
-  const { running } = partsOf(session);
+  const { running } = servicesOf(session);
   running.cancelAll("its start could not be stored", () =>
-    running.in(session).filter(({ callId, attempts }) => attempts === 0 && begun.has(callId)),
+    running.inSession(session).filter(({ callId, attempts }) => attempts === 0 && begun.has(callId)),
   );
 }

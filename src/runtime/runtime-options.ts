@@ -1,12 +1,12 @@
 /** The options of createRuntime, and their checks. */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { checkJobLimits, type JobLimits } from "../call/jobs/job-table.ts";
-import { CALL_SETTINGS, checkMs, checkSettings } from "../core/call-settings.ts";
+import { CALL_SETTINGS, checkMs, checkCallSettings } from "../core/call-settings.ts";
 import { checkNumber, type Bounds } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
-import { ONE_COPY } from "../core/other-copy.ts";
-import { HOOK_PARTS, type Hook } from "../core/hook.ts";
-import { checkRetry, type RetrySettings } from "../policy/attempts/retry.ts";
+import { ONE_COPY_HINT } from "../core/other-copy.ts";
+import { HOOK_FIELDS, type Hook } from "../core/hook.ts";
+import { checkRetrySettings, type RetrySettings } from "../policy/attempts/retry.ts";
 import { checkKnownKeys, checkOptionTypes, type OptionNames } from "../core/known-keys.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
 import type { Approvals } from "../core/approvals.ts";
@@ -25,7 +25,7 @@ import type { CallSettings, Tool } from "../core/tool.ts";
 import type { ToolPins } from "../core/tool-pins.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { ApprovalSettings } from "../policy/approval/approval.ts";
-import { circuitSettings, type CircuitSettings } from "../policy/attempts/circuit.ts";
+import { resolveCircuitSettings, type CircuitSettings } from "../policy/attempts/circuit.ts";
 import type { PermissionRules } from "../policy/permission.ts";
 import type { CacheOptions } from "../policy/cache/result-cache.ts";
 import { isPlainObject } from "../registry/check-tool-fields.ts";
@@ -150,10 +150,10 @@ const OPTIONS: OptionNames<RuntimeOptions> = {
 /** @throws ToolError `invalid_argument` that names the option, its value and what would work */
 export function checkRuntimeOptions(options: RuntimeOptions): void {
   checkKnownKeys(options, OPTIONS, "createRuntime()");
-  checkParts(options);
-  checkSettings(options, "the runtime");
+  checkNestedOptions(options);
+  checkCallSettings(options, "the runtime");
   checkMs(options.orphanHoldMs, "orphanHoldMs", "the runtime");
-  checkRetry(options.retry ?? {});
+  checkRetrySettings(options.retry ?? {});
   checkJobLimits(options.jobs ?? {});
   const { hooks = [] } = options;
   if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === "object" && hook !== null))
@@ -164,13 +164,13 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   for (const hook of hooks) checkHook(hook);
   const { keepEvents = 1, durability = "sync" } = options;
   if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
-    throw new ToolError("invalid_argument", `keepEvents of the runtime is ${quoted(keepEvents)}; it takes an integer of at least 1.`);
+    throw new ToolError("invalid_argument", `keepEvents of the runtime is ${quoteValue(keepEvents)}; it takes an integer of at least 1.`);
   for (const name of ["agentName", "workingFolder"] as const) checkText(options[name], name);
   if (options.registry !== undefined) checkRegistry(options);
   if (options.approvals !== undefined && options.approval !== undefined)
     throw new ToolError("invalid_argument", 'createRuntime() takes "approval" or "approvals", not both: "approvals" has rules of its own.');
   if (durability !== "sync" && durability !== "async")
-    throw new ToolError("invalid_argument", `durability of the runtime is ${quoted(durability)}; it takes "sync" or "async".`);
+    throw new ToolError("invalid_argument", `durability of the runtime is ${quoteValue(durability)}; it takes "sync" or "async".`);
 }
 
 const RETRY: OptionNames<RetrySettings> = { delayMs: true, factor: true, maxDelayMs: true, jitter: "boolean" };
@@ -180,12 +180,12 @@ const LIMIT: Bounds = { min: 0, max: Infinity, integer: false };
 const LIMITS: Readonly<Record<keyof JsonLimits, Bounds>> = { maxDepth: LIMIT, maxNodes: LIMIT, maxChars: LIMIT, maxWideKeys: LIMIT };
 
 /** Refuses unknown names and wrong values one level down; rules, answers, faults and jobs are checked where they are used. */
-function checkParts(options: RuntimeOptions): void {
+function checkNestedOptions(options: RuntimeOptions): void {
   const { retry, circuit, approval, cache, inputLimits, places = [], toolsets = [], sources = [] } = options;
   if (retry !== undefined) checkKnownKeys(retry, RETRY, "createRuntime({ retry })");
   if (circuit !== undefined && circuit !== false) {
     checkKnownKeys(circuit, CIRCUIT, "createRuntime({ circuit })");
-    circuitSettings(circuit);
+    resolveCircuitSettings(circuit);
   }
   if (approval !== undefined) {
     checkKnownKeys(approval, APPROVAL, "createRuntime({ approval })");
@@ -198,11 +198,11 @@ function checkParts(options: RuntimeOptions): void {
   }
   checkItems({ places }, "string");
   checkItems({ toolsets, sources }, "object");
-  for (const name of SEAMS) checkMethods(options[name] === false ? undefined : options[name], name, NEEDED[name]);
+  for (const name of SEAMS) checkMethods(options[name] === false ? undefined : options[name], name, REQUIRED_METHODS[name]);
   for (const name of PORTS) checkMethods(options.ports?.[name], `ports.${name}`, PORT_METHODS[name]);
   if (options.approvals !== undefined && typeof Reflect.get(options.approvals, "mayAsk") !== "boolean")
     throw new ToolError("invalid_argument", 'The option "approvals" of createRuntime() has no boolean "mayAsk".', {
-      hint: `Give it ${NEEDED.approvals.give}`,
+      hint: `Give it ${REQUIRED_METHODS.approvals.example}`,
     });
 }
 
@@ -221,52 +221,52 @@ function checkItems(lists: Readonly<Record<string, readonly unknown[]>>, type: "
     );
 }
 
-interface Needed {
+interface RequiredMethods {
   /** The methods that an implementation needs. */
   readonly methods: readonly string[];
   /** A value that would work, for the hint. */
-  readonly give: string;
+  readonly example: string;
 }
 
-const PORT_METHODS: Readonly<Record<keyof Ports, Needed>> = {
-  clock: { methods: ["now", "wallTime", "timer"], give: "a Clock, such as fakePorts().clock of haft/testing." },
-  random: { methods: ["next"], give: "a Random, such as fakePorts().random of haft/testing." },
-  ids: { methods: ["next"], give: "an Ids, such as fakePorts().ids of haft/testing." },
-  log: { methods: ["debug", "warn"], give: "a Log, such as console." },
+const PORT_METHODS: Readonly<Record<keyof Ports, RequiredMethods>> = {
+  clock: { methods: ["now", "wallTime", "timer"], example: "a Clock, such as fakePorts().clock of haft/testing." },
+  random: { methods: ["next"], example: "a Random, such as fakePorts().random of haft/testing." },
+  ids: { methods: ["next"], example: "an Ids, such as fakePorts().ids of haft/testing." },
+  log: { methods: ["debug", "warn"], example: "a Log, such as console." },
 };
 const PORTS: readonly (keyof Ports)[] = ["clock", "random", "ids", "log"];
 
 type Seam = "pins" | "store" | "artifacts" | "standIn" | "locks" | "slots" | "approvals";
 
-const NEEDED: Readonly<Record<Seam, Needed>> = {
-  pins: { methods: ["check"], give: "toolPins(lock)." },
-  store: { methods: ["open", "create", "claim", "read", "close"], give: "memoryStore() or sqliteStore({ path })." },
-  artifacts: { methods: ["put", "get", "prune"], give: "store.artifacts, folderArtifacts({ path }) or false." },
-  standIn: { methods: ["call"], give: "an engine." },
-  locks: { methods: ["request"], give: "an object that passes locksContract of haft/testing." },
-  slots: { methods: ["limit"], give: "an object that passes slotsContract of haft/testing." },
+const REQUIRED_METHODS: Readonly<Record<Seam, RequiredMethods>> = {
+  pins: { methods: ["check"], example: "toolPins(lock)." },
+  store: { methods: ["open", "create", "claim", "read", "close"], example: "memoryStore() or sqliteStore({ path })." },
+  artifacts: { methods: ["put", "get", "prune"], example: "store.artifacts, folderArtifacts({ path }) or false." },
+  standIn: { methods: ["call"], example: "an engine." },
+  locks: { methods: ["request"], example: "an object that passes locksContract of haft/testing." },
+  slots: { methods: ["limit"], example: "an object that passes slotsContract of haft/testing." },
   approvals: {
     methods:
       "needed ask list get pending answer answerMany preview rules addRule revokeRule allowOnce allowAlways askMore forget resumed whenSettled".split(
         " ",
       ),
-    give: "an object that passes approvalsContract of haft/testing.",
+    example: "an object that passes approvalsContract of haft/testing.",
   },
 };
 const SEAMS: readonly Seam[] = ["pins", "store", "artifacts", "standIn", "locks", "slots", "approvals"];
 
-function checkMethods(value: unknown, name: string, { methods, give }: Needed): void {
+function checkMethods(value: unknown, name: string, { methods, example }: RequiredMethods): void {
   if (value === undefined) return;
   const missing = methods.find((method) => typeof value !== "object" || value === null || typeof Reflect.get(value, method) !== "function");
   if (missing !== undefined)
-    throw new ToolError("invalid_argument", `The option "${name}" of createRuntime() has no ${missing}().`, { hint: `Give it ${give}` });
+    throw new ToolError("invalid_argument", `The option "${name}" of createRuntime() has no ${missing}().`, { hint: `Give it ${example}` });
 }
 
 function checkRegistry(options: RuntimeOptions): void {
   if (!(options.registry instanceof Registry))
     throw new ToolError("invalid_argument", 'The option "registry" of createRuntime() is not a Registry.', {
       hint: "Give it new Registry().",
-      operatorHint: ONE_COPY,
+      operatorHint: ONE_COPY_HINT,
     });
   const own = ["permission", ...Object.keys(CALL_SETTINGS)].find((name) => Reflect.get(options, name) !== undefined);
   if (own === undefined) return;
@@ -279,7 +279,7 @@ function checkRegistry(options: RuntimeOptions): void {
 function checkHook(hook: Hook): void {
   if (typeof hook.name !== "string")
     throw new ToolError("invalid_argument", "Each hook of the runtime must have a name, and beforeCall or afterCall.");
-  if (isPlainObject(hook)) checkKnownKeys(hook, HOOK_PARTS, `The hook ${JSON.stringify(hook.name)}`);
+  if (isPlainObject(hook)) checkKnownKeys(hook, HOOK_FIELDS, `The hook ${JSON.stringify(hook.name)}`);
   const { name, timeoutMs = 1, onFailure = "skip" } = hook;
   checkMs(timeoutMs, "timeoutMs", `the hook ${JSON.stringify(name)}`);
   if (!Number.isInteger(timeoutMs) || timeoutMs < 1)

@@ -16,11 +16,11 @@ import { ResourceLocks } from "../policy/locks/resource-locks.ts";
 import { ResultCache } from "../policy/cache/result-cache.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { OrphanCount } from "../call/call-counters.ts";
-import type { CallParts, CallRun } from "../call/call-run.ts";
+import type { CallServices, CallRun } from "../call/call-run.ts";
 import { PROVIDER_ENGINE } from "../call/approve/approve-for-provider.ts";
 import { Faults } from "../call/attempt/faults.ts";
 import { ClaimWatch } from "../call/claim-watch.ts";
-import { callsAround } from "../call/context/calls-around.ts";
+import { callStack } from "../call/context/calls-around.ts";
 import { JobTable } from "../call/jobs/job-table.ts";
 import { RunningCalls } from "../call/running-calls.ts";
 import { ToolPlan, type ToolPlanOptions } from "../call/tool-plan.ts";
@@ -29,15 +29,15 @@ import type { RuntimeOptions } from "./runtime-options.ts";
 
 const DEFAULT_ORPHAN_HOLD_MS = 10_000;
 
-type OwnNames = "ports" | "registry" | "leases" | "chains" | "listening" | "planOf" | "executeWithin" | "beginWithin" | "simulate" | "emit";
+type OwnServiceNames = "ports" | "registry" | "leases" | "chains" | "listening" | "planOf" | "executeWithin" | "beginWithin" | "simulate" | "emit";
 
 /** The parts that a runtime adds to its options. */
-interface OwnParts extends Pick<CallParts, OwnNames> {
+interface OwnServices extends Pick<CallServices, OwnServiceNames> {
   /** Functions to call when the runtime is closed. */
   readonly stops: Set<() => void>;
 }
 
-export function makeCallParts(options: RuntimeOptions, own: OwnParts): CallParts {
+export function createCallServices(options: RuntimeOptions, own: OwnServices): CallServices {
   const { ports, registry } = own;
   const hooks = [...(options.hooks ?? [])].sort((one, other) => (one.priority ?? 0) - (other.priority ?? 0));
   return {
@@ -62,7 +62,7 @@ export function makeCallParts(options: RuntimeOptions, own: OwnParts): CallParts
     agentName: options.agentName,
     workingFolder: options.workingFolder === undefined ? undefined : resolve(options.workingFolder),
     running: new RunningCalls<CallRun>(),
-    claims: new ClaimWatch<CallRun>(ports.clock, callsAround),
+    claims: new ClaimWatch<CallRun>(ports.clock, callStack),
     nestedWaits: new Set<CallRun>(),
     jobs: new JobTable(options.jobs ?? {}, () => ports.clock.now(), watchJobs(options, ports, own.stops)),
     orphans: new Map<string, OrphanCount>(),
@@ -71,15 +71,15 @@ export function makeCallParts(options: RuntimeOptions, own: OwnParts): CallParts
     listening: own.listening,
     tracing: undefined,
     planOf: own.planOf,
-    executeWithin: own.executeWithin,
-    beginWithin: own.beginWithin,
+    executeNested: own.executeNested,
+    startSessionWithin: own.startSessionWithin,
     simulate: own.simulate,
     emit: own.emit,
   };
 }
 
 /** The slots of a runtime, and the leases that the calls of its shared toolsets take in its store. */
-export interface HoldParts {
+export interface LockServices {
   /** Undefined without a store. */
   readonly leases: LeaseLocks | undefined;
   /** The limits of a toolset and its tools. */
@@ -87,7 +87,7 @@ export interface HoldParts {
 }
 
 /** @throws ToolError `invalid_argument` for a shared toolset without a store, which is needed to share it */
-export function makeHoldParts({ toolsets = [], store, slots = new Limits() }: RuntimeOptions, { clock, ids, log }: Ports): HoldParts {
+export function createLockServices({ toolsets = [], store, slots = new Limits() }: RuntimeOptions, { clock, ids, log }: Ports): LockServices {
   const unshared = toolsets.find((toolset) => toolset.shared === true);
   if (store === undefined && unshared !== undefined) {
     throw new ToolError("invalid_argument", `The toolset ${JSON.stringify(unshared.name)} is shared, and the runtime has no store.`, {
@@ -100,7 +100,7 @@ export function makeHoldParts({ toolsets = [], store, slots = new Limits() }: Ru
   return { leases, slotsOf: (toolset) => (toolset.shared === true ? shared : slots) };
 }
 
-interface ToolPlanParts extends Pick<ToolPlanOptions, "slots" | "limit"> {
+interface ToolPlanServices extends Pick<ToolPlanOptions, "slots" | "limit"> {
   readonly circuit?: ToolPlanOptions["circuit"];
   /** The engine of tools that are functions. */
   readonly local: Engine;
@@ -109,12 +109,12 @@ interface ToolPlanParts extends Pick<ToolPlanOptions, "slots" | "limit"> {
   readonly emit: (event: RuntimeEvent) => void;
 }
 
-function engineFor({ tool, toolset }: RegisteredTool, { local, engineOf }: ToolPlanParts): Engine {
+function engineFor({ tool, toolset }: RegisteredTool, { local, engineOf }: ToolPlanServices): Engine {
   if (tool.providerExecuted === true) return PROVIDER_ENGINE;
   return tool.execute === undefined ? engineOf(toolset) : local;
 }
 
-export function makeToolPlan(registered: RegisteredTool, options: ToolPlanParts): ToolPlan {
+export function createToolPlan(registered: RegisteredTool, options: ToolPlanServices): ToolPlan {
   const { circuit = {}, slots, limit, ports, emit } = options;
   return new ToolPlan({
     registered,

@@ -1,5 +1,5 @@
 /** The registry of a runtime, a new or a given one, which serves it alone; and the warnings about its tools. */
-import { ownSettings } from "../core/call-settings.ts";
+import { pickCallSettings } from "../core/call-settings.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
@@ -11,16 +11,16 @@ import { Registry } from "../registry/registry.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 
 /** Creates a registry with these settings and rules. */
-export function newRegistry(options: RuntimeOptions, log: Pick<Ports["log"], "warn">): Registry {
+export function createRegistry(options: RuntimeOptions, log: Pick<Ports["log"], "warn">): Registry {
   const onWarning = (message: string): void => log.warn(message);
-  return new Registry({ defaults: ownSettings(options), onWarning, ...omitUndefined({ permission: options.permission }) });
+  return new Registry({ defaults: pickCallSettings(options), onWarning, ...omitUndefined({ permission: options.permission }) });
 }
 
-const TAKEN = new WeakSet<Registry>();
+const USED_REGISTRIES = new WeakSet<Registry>();
 
 /** The toolsets of a registry that was given to a new runtime. @throws ToolError `invalid_argument` if the registry serves another runtime */
 export function toolsetsOf(registry: Registry): readonly Toolset[] {
-  if (TAKEN.has(registry))
+  if (USED_REGISTRIES.has(registry))
     throw new ToolError("invalid_argument", "This registry serves another runtime.", {
       hint: "Make one for each runtime; they may have the same tools and toolsets.",
     });
@@ -28,12 +28,12 @@ export function toolsetsOf(registry: Registry): readonly Toolset[] {
 }
 
 /** Marks a registry as used by a runtime. */
-export function takeRegistry(registry: Registry): void {
-  TAKEN.add(registry);
+export function markRegistryUsed(registry: Registry): void {
+  USED_REGISTRIES.add(registry);
 }
 
 /** Returns a warning for each name in the rules without a toolset that is not a tool of the toolset `default`: such a rule would have no effect. */
-export function unknownBareNames({ permission, approval }: RuntimeOptions, registry: Registry): readonly string[] {
+export function bareNameWarnings({ permission, approval }: RuntimeOptions, registry: Registry): readonly string[] {
   const rules = {
     "permission.allow": permission?.allow,
     "permission.deny": permission?.deny,
@@ -51,7 +51,7 @@ export function unknownBareNames({ permission, approval }: RuntimeOptions, regis
 }
 
 /** Returns a warning about the tools that nothing can answer: without a function, an engine, or a stand-in outside of simulations. */
-export function unansweredTools({ tools = [], toolsets = [], standIn, answers }: RuntimeOptions): readonly string[] {
+export function unansweredToolWarnings({ tools = [], toolsets = [], standIn, answers }: RuntimeOptions): readonly string[] {
   if (standIn !== undefined || (answers?.rules ?? []).length > 0) return [];
   const groups: readonly Toolset[] = [{ name: DEFAULT_NAMESPACE, tools }, ...toolsets];
   const names = groups.flatMap(({ name, tools: own = [], engine }) =>

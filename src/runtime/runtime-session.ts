@@ -2,7 +2,7 @@
 /** A session that can run calls, be branched, simulated and resumed: a program's handle to a conversation. */
 import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { checkArgument, checkSession, checkText, wrongKind } from "../core/check-argument.ts";
+import { checkArgument, checkSession, checkString, wrongTypeError } from "../core/check-argument.ts";
 import { isOptionsObject } from "../core/base/wording.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Approvals } from "../core/approvals.ts";
@@ -11,28 +11,28 @@ import type { SessionEvent } from "../core/event.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
-import { otherCopyError } from "../core/other-copy.ts";
+import { duplicatePackageError } from "../core/other-copy.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Tracing } from "../core/tracing.ts";
 import type { WholeResult } from "../policy/results/large-result-store.ts";
 import type { Registry } from "../registry/registry.ts";
-import type { CallParts } from "../call/call-run.ts";
+import type { CallServices } from "../call/call-run.ts";
 import { isBatch } from "../call/admit/read-call.ts";
 import { jobOf } from "../call/jobs/run-in-background.ts";
 import { safeJobListener } from "./listeners.ts";
-import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
+import { unreadableOptionsError, type ExecuteOptions } from "../call/execute-options.ts";
 import { ReceivingSession, type ReceivingSessionOptions } from "./receiving-session.ts";
 import type { Round, RoundOptions } from "./round.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
 import { historyOf } from "../session/session-log.ts";
 import { shortId } from "../session/session-id.ts";
 import type { SessionHead } from "../session/session.ts";
-import { closedSession, noBranch, noJobs } from "./session-errors.ts";
+import { closedSessionError, noBranchError, noJobsError } from "./session-errors.ts";
 import { SIMULATE_OPTIONS, type SimulateOptions, type Simulation, type SubmitOptions } from "./session-options.ts";
 import { stateDiff, type SessionDiff } from "../session/session-diff.ts";
-import { checkMessagesOptions, messagesFor, type MessagesOptions } from "./session-messages.ts";
+import { checkMessagesOptions, buildMessages, type MessagesOptions } from "./session-messages.ts";
 import type { SessionSnapshot } from "./snapshot.ts";
-import { Submissions, checkIdempotencyKey, type KeyedOptions, type Submitted } from "./submissions.ts";
+import { Submissions, checkIdempotencyKey, type KeyedOptions, type SubmittedBatch } from "./submissions.ts";
 
 /** The parts of a runtime that a session needs. */
 export interface SessionHost {
@@ -53,9 +53,9 @@ export interface SessionHost {
 }
 
 export interface RuntimeSessionOptions extends ReceivingSessionOptions {
-  readonly parts: CallParts;
+  readonly services: CallServices;
   readonly parent?: RuntimeSession;
-  readonly submissions?: ReadonlyMap<string, Submitted>;
+  readonly submissions?: ReadonlyMap<string, SubmittedBatch>;
 }
 
 type Results = ToolResult | readonly ToolResult[];
@@ -76,17 +76,17 @@ export interface SessionTurn {
   round(options?: RoundOptions): Round;
 }
 
-let readParts: (session: RuntimeSession) => CallParts;
-let submitWithin: (session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions) => Promise<Results>;
+let readServices: (session: RuntimeSession) => CallServices;
+let submitNested: (session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions) => Promise<Results>;
 
 /** The parts of a session's runtime that its calls use. @throws ToolError `unavailable` for a session of another copy of the package @internal */
-export function partsOf(session: RuntimeSession): CallParts {
-  return readParts(session);
+export function servicesOf(session: RuntimeSession): CallServices {
+  return readServices(session);
 }
 
 /** Like `RuntimeSession.execute`, for a handler: nested calls of a composite tool always get their first results. @internal */
-export function executeWithin(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Results> {
-  if (options.idempotencyKey !== undefined) return submitWithin(session, calls, options);
+export function executeNested(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Results> {
+  if (options.idempotencyKey !== undefined) return submitNested(session, calls, options);
   return session.execute(calls as readonly ToolCall[], options); // also if it is a single call
 }
 
@@ -95,23 +95,23 @@ export function executeWithin(session: RuntimeSession, calls: ToolCall | readonl
  */
 export function artifactsOf(session: RuntimeSession): ArtifactStore | undefined {
   checkSession(session, "artifactsOf()");
-  const { artifacts } = partsOf(session);
+  const { artifacts } = servicesOf(session);
   return artifacts === false ? undefined : artifacts;
 }
 
 /** A conversation: each `execute` is one turn, and turns run one after the other. */
 export class RuntimeSession extends ReceivingSession {
   static {
-    readParts = (session) => {
-      if (#parts in session) return session.#parts;
-      throw otherCopyError("The session was made by another copy of haft than the one that uses it.");
+    readServices = (session) => {
+      if (#services in session) return session.#services;
+      throw duplicatePackageError("The session was made by another copy of haft than the one that uses it.");
     };
-    submitWithin = (session, calls, options) => session.#submit(calls, { ...options, keepsRefused: true }, options.idempotencyKey);
+    submitNested = (session, calls, options) => session.#submit(calls, { ...options, keepsRefused: true }, options.idempotencyKey);
   }
 
   readonly #host: SessionHost;
   readonly #parent: RuntimeSession | undefined;
-  readonly #parts: CallParts;
+  readonly #services: CallServices;
   /** Whether the changes of this branch have become part of the session it came from. @internal */
   committed = false;
   /** Whether this branch was discarded, or is being discarded. @internal */
@@ -128,52 +128,52 @@ export class RuntimeSession extends ReceivingSession {
     this.#host = host;
     this.#parent = options.parent;
     this.#base = options.head;
-    this.#parts = options.parts;
+    this.#services = options.services;
     if (options.submissions !== undefined) this.#submissions = new Submissions(options.submissions);
   }
 
   /** Its background jobs that have not ended, the oldest first. */
   get jobs(): readonly JobStatus[] {
-    return this.#parts.jobs.runningIn(this.id).map((job) => job.status);
+    return this.#services.jobs.runningIn(this.id).map((job) => job.status);
   }
 
   /** Number of calls that wait for approval: its own and their nested calls, including those in sessions of delegates. */
   get awaitingApproval(): number {
     let count = 0;
-    for (const { turn, madeBy, awaiting = 0 } of this.#parts.running.in(this))
-      if (awaiting > 0 && turn.madeIn === undefined && madeBy?.turn.session !== this) count += awaiting;
+    for (const { turn, callerRun, pendingApprovals = 0 } of this.#services.running.inSession(this))
+      if (pendingApprovals > 0 && turn.parentCall === undefined && callerRun?.turn.session !== this) count += pendingApprovals;
     return count;
   }
 
   /** The tools that its calls may use. */
   get registry(): Registry {
-    return this.#parts.registry;
+    return this.#services.registry;
   }
 
   /** The clock, log, ids and randomness of its runtime; a simulation has its own ids and randomness. */
   get ports(): Ports {
-    return this.#parts.ports;
+    return this.#services.ports;
   }
 
   /** The name of the agent that uses these tools: `createRuntime({ agentName })`. */
   get agentName(): string | undefined {
-    return this.#parts.agentName;
+    return this.#services.agentName;
   }
 
   /** The tracing of its runtime; undefined without one. */
   get tracing(): Tracing | undefined {
-    return this.#parts.tracing;
+    return this.#services.tracing;
   }
 
   /** The approvals of its runtime: which calls need approval, which questions are open, and what this session has allowed. */
   get approvals(): Approvals {
-    return this.#parts.approvals;
+    return this.#services.approvals;
   }
 
   /** A tool's whole answer, by the handle of a truncated result (`truncation.handle`); undefined for another session's, and once not in memory. */
   wholeResult(handle: string): WholeResult | undefined {
-    checkText(handle, "wholeResult()", "the handle of a result");
-    return this.#parts.largeResults.whole(this.id, handle);
+    checkString(handle, "wholeResult()", "the handle of a result");
+    return this.#services.largeResults.find(this.id, handle);
   }
 
   /**
@@ -188,10 +188,10 @@ export class RuntimeSession extends ReceivingSession {
     try {
       if (options === null || options.idempotencyKey === undefined) return this.#host.runner.run(this, calls, options);
       // the handler that the session belongs to runs again after a crash
-      if (this.parentCall !== undefined) return submitWithin(this, calls, options);
+      if (this.parentCall !== undefined) return submitNested(this, calls, options);
       return this.#submit(calls, options, options.idempotencyKey);
     } catch (thrown: unknown) {
-      return Promise.reject(unreadableOptions(thrown, this instanceof RuntimeSession ? undefined : "session"));
+      return Promise.reject(unreadableOptionsError(thrown, this instanceof RuntimeSession ? undefined : "session"));
     }
   }
 
@@ -201,8 +201,8 @@ export class RuntimeSession extends ReceivingSession {
    * `not_simulatable` in a simulation; and as `execute`; as a rejection
    */
   async submit(call: ToolCall, options: SubmitOptions = NO_OPTIONS): Promise<JobStatus> {
-    if (this.simulation !== undefined) throw noJobs();
-    if (!isOptionsObject(options)) throw wrongKind("The options of submit() must be an object", options);
+    if (this.simulation !== undefined) throw noJobsError();
+    if (!isOptionsObject(options)) throw wrongTypeError("The options of submit() must be an object", options);
     return jobOf(await this.execute(call, { ...options, background: true }));
   }
 
@@ -246,7 +246,7 @@ export class RuntimeSession extends ReceivingSession {
    * @throws ToolError `invalid_argument` once the session is closed; `duplicate` for an id in use; `resource_busy` for an id that is being removed
    */
   fork(options: ForkOptions = {}): RuntimeSession {
-    if (this.closed) throw closedSession(this);
+    if (this.closed) throw closedSessionError(this);
     return this.#host.branches.branch(this, options);
   }
 
@@ -265,7 +265,7 @@ export class RuntimeSession extends ReceivingSession {
    * for a session that is not a branch
    */
   diff(): SessionDiff {
-    if (this.#parent === undefined || this.#base === undefined) throw noBranch(this);
+    if (this.#parent === undefined || this.#base === undefined) throw noBranchError(this);
     const pretended = this.simulation?.pretended ?? [];
     return { state: stateDiff(this.#base.state, this.stateMap), calls: historyOf(this.ownLog), pretended };
   }
@@ -277,7 +277,7 @@ export class RuntimeSession extends ReceivingSession {
    * closed and removed; `invalid_argument` for a session that is not a branch or was committed before; as a rejection
    */
   async commit(): Promise<void> {
-    if (this.#parent === undefined) throw noBranch(this);
+    if (this.#parent === undefined) throw noBranchError(this);
     await this.#host.branches.commit(this, this.#parent);
   }
 
@@ -288,7 +288,7 @@ export class RuntimeSession extends ReceivingSession {
    * rejection
    */
   async discard(): Promise<void> {
-    if (this.#parent === undefined) throw noBranch(this);
+    if (this.#parent === undefined) throw noBranchError(this);
     await this.#host.branches.discard(this);
   }
 
@@ -305,7 +305,7 @@ export class RuntimeSession extends ReceivingSession {
   /** Calls the listener when a background job of this session asks something or has ended. The returned function removes the listener. */
   onJob(listener: (job: JobStatus) => void): () => void {
     checkArgument(typeof listener === "function", "onJob()", "a function", listener);
-    return this.#parts.jobs.listen(this.id, safeJobListener(listener, this.ports.log));
+    return this.#services.jobs.listen(this.id, safeJobListener(listener, this.ports.log));
   }
 
   /**
@@ -315,7 +315,7 @@ export class RuntimeSession extends ReceivingSession {
    */
   messages(options: MessagesOptions = {}): readonly ModelMessage[] {
     checkMessagesOptions(options, "messages()");
-    return messagesFor(this, this.registry, options);
+    return buildMessages(this, this.registry, options);
   }
 
   /**
@@ -348,14 +348,14 @@ export class RuntimeSession extends ReceivingSession {
 
   override markClosed(): void {
     super.markClosed();
-    this.#closed?.abort(closedSession(this));
+    this.#closed?.abort(closedSessionError(this));
   }
 
   /** Aborts when the session is closed. */
   get whenClosed(): AbortSignal {
     if (this.#closed === undefined) {
       this.#closed = new AbortController();
-      if (this.closed) this.#closed.abort(closedSession(this));
+      if (this.closed) this.#closed.abort(closedSessionError(this));
     }
     return this.#closed.signal;
   }
@@ -370,7 +370,7 @@ export class RuntimeSession extends ReceivingSession {
     super.recordAll(events);
     const first = events[0]?.sessionId === this.id ? events[0] : undefined;
     // A key belongs to its session as soon as its batch is recorded, even if the store fails.
-    if (first?.type === "batch-start" || first?.type === "batch-rollback") this.submissions.notice(first, length);
+    if (first?.type === "batch-start" || first?.type === "batch-rollback") this.submissions.apply(first, length);
   }
 
   /** The batches that may be submitted again. @internal */

@@ -3,7 +3,7 @@
 import type { ToolCall } from "../core/call.ts";
 import { OWN_NAMESPACE } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import { checkText } from "../core/check-argument.ts";
+import { checkString } from "../core/check-argument.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { EventListener } from "../core/event.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
@@ -14,14 +14,14 @@ import type { Toolset } from "../core/toolset.ts";
 import type { Tracing } from "../core/tracing.ts";
 import { localEngine } from "../engine/local.ts";
 import type { CallCounters } from "../call/call-counters.ts";
-import { runningCall } from "../call/context/call-tree.ts";
-import type { CallParts } from "../call/call-run.ts";
+import { toRunningCall } from "../call/context/call-tree.ts";
+import type { CallServices } from "../call/call-run.ts";
 import { callsUnderWay, type CallUnderWay } from "../call/context/calls-under-way.ts";
-import { makeCallParts, makeHoldParts, makeToolPlan, type HoldParts } from "./runtime-parts.ts";
+import { createCallServices, createLockServices, createToolPlan, type LockServices } from "./runtime-parts.ts";
 import { checkRuntimeOptions, type RuntimeOptions } from "./runtime-options.ts";
-import { unreadableOptions, type ExecuteOptions } from "../call/execute-options.ts";
+import { unreadableOptionsError, type ExecuteOptions } from "../call/execute-options.ts";
 import { readResultToolset } from "../registry/read-result-tool.ts";
-import { placedParts } from "../registry/placed-toolsets.ts";
+import { applyPlaces } from "../registry/placed-toolsets.ts";
 import { addHookCommands } from "../registry/hook-commands.ts";
 import type { Registry } from "../registry/registry.ts";
 import { FallbackChains } from "../call/fallback-chains.ts";
@@ -37,9 +37,9 @@ import { Jobs } from "../call/jobs/jobs.ts";
 import { checkSessionStart, type SessionStart } from "./session-start.ts";
 import { Sessions } from "./sessions.ts";
 import type { Store } from "../core/store.ts";
-import { storedJobsOf } from "./stored-jobs.ts";
-import { nothingToCommitTo } from "./session-errors.ts";
-import { newRegistry, takeRegistry, toolsetsOf, unansweredTools, unknownBareNames } from "./runtime-registry.ts";
+import { createStoredJobs } from "./stored-jobs.ts";
+import { nothingToCommitToError } from "./session-errors.ts";
+import { createRegistry, markRegistryUsed, toolsetsOf, unansweredToolWarnings, bareNameWarnings } from "./runtime-registry.ts";
 import type { EventFeed } from "./events/event-feed.ts";
 import { EventFeeds, type EventsOptions } from "./events/event-feeds.ts";
 import { systemPorts } from "../core/system-ports.ts";
@@ -69,11 +69,11 @@ export class Runtime {
   readonly places: readonly string[];
   readonly #options: RuntimeOptions;
   readonly #ports: Ports;
-  readonly #parts: CallParts;
+  readonly #services: CallServices;
   readonly #lifecycle: ToolsetLifecycle;
   readonly #stops = new Set<() => void>();
   readonly #plans = new WeakMap<RegisteredTool, ToolPlan>();
-  readonly #holds: HoldParts;
+  readonly #lockServices: LockServices;
   readonly #sessions: Sessions;
   readonly #chains: FallbackChains;
   readonly #runner: CallRunner;
@@ -90,35 +90,35 @@ export class Runtime {
     this.artifacts = options.artifacts === false ? undefined : options.artifacts;
     const ports = { ...systemPorts, ...options.ports };
     this.#ports = { ...ports, log: safeLog(ports.log) };
-    this.#holds = makeHoldParts(options, this.#ports);
+    this.#lockServices = createLockServices(options, this.#ports);
     this.#chains = new FallbackChains(options.answers, options.standIn);
     this.#runner = new CallRunner({ ...options, chains: this.#chains, log: this.#ports.log });
     this.#listeners = new Listeners(this.#ports.log);
     if (options.onEvent !== undefined) this.#listeners.add(options.onEvent);
-    this.registry = options.registry ?? newRegistry(options, this.#ports.log);
-    const kept = toolsetsOf(this.registry);
-    this.#parts = this.#makeParts();
-    const { toolsets, sources } = placedParts(options);
+    this.registry = options.registry ?? createRegistry(options, this.#ports.log);
+    const registered = toolsetsOf(this.registry);
+    this.#services = this.#createServices();
+    const { toolsets, sources } = applyPlaces(options);
     this.#lifecycle = new ToolsetLifecycle(toolsets, {
-      kept,
+      registered,
       registry: this.registry,
       ports: this.#ports,
-      emit: (event) => this.#listeners.tell(event),
+      emit: (event) => this.#listeners.emit(event),
       strict: options.strict ?? false,
       localEngine: this.#local,
       sources,
       pins: options.pins,
-      whenUnused: (engine) => this.#parts.running.whenEnded((run) => run.route?.engine === engine),
+      whenUnused: (engine) => this.#services.running.whenEnded((run) => run.route?.engine === engine),
     });
     this.registry.removeToolset(OWN_NAMESPACE); // left by a runtime whose constructor failed
     this.registry.addToolset(
-      readResultToolset(this.#parts.largeResults, (sessionId, callId) => findOutput(this.#sessions.open, { sessionId, callId })),
+      readResultToolset(this.#services.largeResults, (sessionId, callId) => findOutput(this.#sessions.open, { sessionId, callId })),
     );
-    this.#sessions = this.#makeSessions();
+    this.#sessions = this.#createSessions();
     for (const tool of options.tools ?? []) this.registry.register(tool);
     addHookCommands(this.registry, options.hooks ?? []);
-    takeRegistry(this.registry);
-    for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
+    markRegistryUsed(this.registry);
+    for (const warning of [...unansweredToolWarnings(options), ...bareNameWarnings(options, this.registry)]) this.#ports.log.warn(warning);
   }
 
   /**
@@ -168,19 +168,19 @@ export class Runtime {
   /** Calls the listener with every event from now on, after the earlier listeners. The returned function removes it. */
   subscribe(listener: EventListener): () => void {
     const stop = this.#listeners.add(listener);
-    this.#parts.listening = true;
+    this.#services.listening = true;
     return () => {
       stop();
-      this.#parts.listening = this.#listeners.any;
+      this.#services.listening = this.#listeners.hasAny;
     };
   }
 
   /** Traces the runtime and its loops: see `haft/telemetry`. The returned function stops that. @throws ToolError `duplicate` if traced already */
   trace(tracing: Tracing): () => void {
-    if (this.#parts.tracing !== undefined) throw new ToolError("duplicate", "This runtime is already traced; end that trace first.");
-    this.#parts.tracing = tracing;
+    if (this.#services.tracing !== undefined) throw new ToolError("duplicate", "This runtime is already traced; end that trace first.");
+    this.#services.tracing = tracing;
     return () => {
-      if (this.#parts.tracing === tracing) this.#parts.tracing = undefined;
+      if (this.#services.tracing === tracing) this.#services.tracing = undefined;
     };
   }
 
@@ -191,7 +191,7 @@ export class Runtime {
 
   /** The tracing of this runtime, for a server that continues the traces of its clients; undefined without one. */
   get tracing(): Tracing | undefined {
-    return this.#parts.tracing;
+    return this.#services.tracing;
   }
 
   /**
@@ -219,18 +219,18 @@ export class Runtime {
   execute(calls: readonly ToolCall[], options?: ExecuteOptions): Promise<readonly ToolResult[]>;
   execute(calls: ToolCall | readonly ToolCall[], options: ExecuteOptions = NO_OPTIONS): Promise<ToolResult | readonly ToolResult[]> {
     try {
-      return this.#runner.runAlone(this.#parts, calls, options);
+      return this.#runner.runWithoutSession(this.#services, calls, options);
     } catch (thrown: unknown) {
-      return Promise.reject(unreadableOptions(thrown, this instanceof Runtime ? undefined : "runtime"));
+      return Promise.reject(unreadableOptionsError(thrown, this instanceof Runtime ? undefined : "runtime"));
     }
   }
 
   /** Like `RuntimeSession.simulate`, in a new, empty session: there is nothing to commit to. */
   async simulate(calls: ToolCall | readonly ToolCall[], options: SimulateOptions = {}): Promise<Simulation> {
-    const session = this.#sessions.ephemeral();
+    const session = this.#sessions.createEphemeral();
     try {
       const { results, diff } = await session.simulate(calls, options);
-      return { results, diff, commit: () => Promise.reject(nothingToCommitTo()) };
+      return { results, diff, commit: () => Promise.reject(nothingToCommitToError()) };
     } finally {
       await session.close();
     }
@@ -268,22 +268,22 @@ export class Runtime {
 
   /** The background jobs that have not ended, and the latest of those that have. */
   get jobs(): Jobs {
-    return (this.#jobs ??= new Jobs(this.#parts, storedJobsOf(this.store, this.#ports.clock)));
+    return (this.#jobs ??= new Jobs(this.#services, createStoredJobs(this.store, this.#ports.clock)));
   }
 
   /** The approvals: which calls need approval, which questions are open, and how to answer them by id. */
   get approvals(): Approvals {
-    return this.#parts.approvals;
+    return this.#services.approvals;
   }
 
   /** Counts of the runtime's work so far. */
   get counters(): Readonly<CallCounters> {
-    return { ...this.#parts.counters };
+    return { ...this.#services.counters };
   }
 
   /** The calls that have begun and not ended, oldest first, with their input (as given, until it is validated) and the job that each belongs to. */
   get running(): readonly { readonly callId: string; readonly name: string; readonly input: unknown; readonly jobId?: string }[] {
-    return this.#parts.running.all().map(runningCall);
+    return this.#services.running.all().map(toRunningCall);
   }
 
   /**
@@ -292,14 +292,14 @@ export class Runtime {
    * is resumed.
    */
   get underWay(): readonly CallUnderWay[] {
-    return this.store?.outlivesProcess === true ? callsUnderWay(this.#parts) : [];
+    return this.store?.outlivesProcess === true ? callsUnderWay(this.#services) : [];
   }
 
   /** Cancels one running call: its result is `cancelled`. False if no call with this id runs. */
   cancel(callId: string, reason = "the call was cancelled"): boolean {
-    checkText(callId, "cancel()", "the id of a call");
-    checkText(reason, "cancel(callId, reason)", "the reason");
-    const run = this.#parts.running.get(callId);
+    checkString(callId, "cancel()", "the id of a call");
+    checkString(reason, "cancel(callId, reason)", "the reason");
+    const run = this.#services.running.get(callId);
     run?.cancel(reason);
     return run !== undefined;
   }
@@ -311,13 +311,13 @@ export class Runtime {
    */
   async close(): Promise<readonly ToolError[]> {
     for (const stop of this.#stops) stop();
-    this.#sessions.open.leaveResumes();
-    this.#parts.running.cancelAll("the runtime was closed");
-    this.#sessions.open.refuseAll();
+    this.#sessions.open.abortResumes();
+    this.#services.running.cancelAll("the runtime was closed");
+    this.#sessions.open.refuseAllCalls();
     const unwritten: ToolError[] = [];
     const unclosed = await this.#lifecycle.close(async () => {
-      await this.#parts.running.whenEnded();
-      await this.#feeds?.settle();
+      await this.#services.running.whenEnded();
+      await this.#feeds?.catchUpAll();
       unwritten.push(...(await this.#sessions.closeAll()));
     });
     for (const name of this.registry.namespaces()) this.registry.setToolsetState(name, "ended");
@@ -329,10 +329,10 @@ export class Runtime {
     await this.close();
   }
 
-  #makeSessions(): Sessions {
+  #createSessions(): Sessions {
     const { store, durability = "sync", keepEvents = DEFAULT_KEEP_EVENTS } = this.#options;
     return new Sessions({
-      parts: this.#parts,
+      services: this.#services,
       runner: this.#runner,
       store,
       durability,
@@ -345,26 +345,26 @@ export class Runtime {
     });
   }
 
-  #makeParts(): CallParts {
-    return makeCallParts(this.#options, {
+  #createServices(): CallServices {
+    return createCallServices(this.#options, {
       ports: this.#ports,
       registry: this.registry,
-      leases: this.#holds.leases,
+      leases: this.#lockServices.leases,
       chains: this.#chains,
-      listening: this.#listeners.any,
+      listening: this.#listeners.hasAny,
       stops: this.#stops,
-      planOf: (registered) => this.#plans.get(registered) ?? this.#makePlan(registered),
-      executeWithin: (run, calls, options) => this.#runner.runWithin(run, calls, options),
-      beginWithin: (run, allow, attempt) => this.#sessions.within(run, { allow, attempt }),
+      planOf: (registered) => this.#plans.get(registered) ?? this.#createPlan(registered),
+      executeNested: (run, calls, options) => this.#runner.runNested(run, calls, options),
+      startSessionWithin: (run, allow, attempt) => this.#sessions.startNested(run, { allow, attempt }),
       simulate: (run) => simulateCall(run, this.#sessions),
-      emit: (event) => this.#listeners.tell(event),
+      emit: (event) => this.#listeners.emit(event),
     });
   }
 
-  #makePlan(registered: RegisteredTool): ToolPlan {
+  #createPlan(registered: RegisteredTool): ToolPlan {
     const engineOf = (toolset: Toolset): Engine => this.#lifecycle.engineOf(toolset);
-    const own = { local: this.#local, slots: this.#holds.slotsOf(registered.toolset), limit: this.#parts.limit, ports: this.#ports };
-    const plan = makeToolPlan(registered, { ...this.#options, ...own, engineOf, emit: (event) => this.#listeners.tell(event) });
+    const own = { local: this.#local, slots: this.#lockServices.slotsOf(registered.toolset), limit: this.#services.limit, ports: this.#ports };
+    const plan = createToolPlan(registered, { ...this.#options, ...own, engineOf, emit: (event) => this.#listeners.emit(event) });
     this.#plans.set(registered, plan);
     return plan;
   }

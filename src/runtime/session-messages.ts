@@ -3,7 +3,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { jobMessage, pendingResult } from "../core/job-message.ts";
+import { createJobMessage, createPendingResult } from "../core/job-message.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { modelHistory, type ModelHistoryOptions } from "../history/model-history.ts";
 import type { Registry } from "../registry/registry.ts";
@@ -36,9 +36,9 @@ type RoundEnd = SessionEvent & { readonly type: "round-end" };
 type JobEvent = SessionEvent & { readonly type: "job-output" | "job-end" };
 
 /** Facts about calls that are not in the given events. */
-interface KnownOfCalls {
+interface CallFacts {
   /** Whether, according to earlier events, a call was rolled back with its batch or voided with its message. */
-  readonly wasTakenBack: (callId: string) => boolean;
+  readonly wasRevoked: (callId: string) => boolean;
   /** Whether a job that has not ended runs in this session rather than in the one that it branched from. */
   readonly runsHere: (callId: string) => boolean;
 }
@@ -59,13 +59,13 @@ export const CONVERSATION_EVENTS: ReadonlySet<SessionEvent["type"]> = new Set<Se
  * All messages, calls and results, the oldest first; without rolled back batches, voided rounds, and messages and calls nested in either. Of
  * composite tools, the answer is included, but not the nested calls. The calls of a round follow the model's message directly, whenever they began.
  */
-export function conversationOf(events: readonly SessionEvent[], known?: KnownOfCalls): readonly ModelMessage[] {
+export function buildConversation(events: readonly SessionEvent[], known?: CallFacts): readonly ModelMessage[] {
   return new Conversation(events, known).messages;
 }
 
 class Conversation {
   readonly messages: ModelMessage[] = [];
-  readonly #left = new Set<string>();
+  readonly #omitted = new Set<string>();
   readonly #rounds = new Map<string, RoundEnd>();
   readonly #calls = new Map<string, ModelMessage>();
   /** The ids of calls that became background jobs. */
@@ -74,34 +74,34 @@ class Conversation {
   /** Rounds that are in `messages` already. */
   readonly #written = new Set<RoundEnd>();
   /** The latest message of a model that has ended: later calls do not belong to it. */
-  #whole: ModelMessage | undefined;
+  #lastMessage: ModelMessage | undefined;
   /** The ids of background jobs that have ended. */
-  readonly #over = new Set<string>();
-  readonly #known: KnownOfCalls | undefined;
+  readonly #endedJobs = new Set<string>();
+  readonly #facts: CallFacts | undefined;
 
-  constructor(events: readonly SessionEvent[], known: KnownOfCalls | undefined) {
-    this.#known = known;
-    for (const event of events) this.#look(event);
+  constructor(events: readonly SessionEvent[], known: CallFacts | undefined) {
+    this.#facts = known;
+    for (const event of events) this.#collect(event);
     for (const event of events) this.#write(event);
   }
 
-  #look(event: SessionEvent): void {
+  #collect(event: SessionEvent): void {
     if (event.type === "batch-rollback" || (event.type === "round-end" && event.voided !== undefined))
-      for (const callId of event.callIds) this.#left.add(callId);
+      for (const callId of event.callIds) this.#omitted.add(callId);
     else if (event.type === "round-end") for (const callId of event.callIds) this.#rounds.set(callId, event);
-    else if (event.type === "job-end") this.#over.add(event.callId);
+    else if (event.type === "job-end") this.#endedJobs.add(event.callId);
     else if (event.type === "call-start") {
       const { callId, turnId, at, call, overload } = event;
-      if (event.ofComposite === true || this.#isLeft(event.parentCallId)) this.#left.add(callId);
+      if (event.ofComposite === true || this.#isOmitted(event.parentCallId)) this.#omitted.add(callId);
       this.#calls.set(callId, Object.freeze({ role: "call", at, callId, turnId, call, ...omitUndefined({ overload }) }));
     }
   }
 
   #write(event: SessionEvent): void {
-    if ((event.type === "message-add" || event.type === "round-end") && this.#isLeft(event.parentCallId)) return;
+    if ((event.type === "message-add" || event.type === "round-end") && this.#isOmitted(event.parentCallId)) return;
     if (event.type === "message-add") this.#add({ ...event.message, at: event.at });
     else if (event.type === "round-end") this.#writeRound(event);
-    else if ("callId" in event && !this.#left.has(event.callId)) {
+    else if ("callId" in event && !this.#omitted.has(event.callId)) {
       const round = this.#rounds.get(event.callId);
       if (event.type === "job-start") this.#addPlaceholder(event);
       else if (event.type === "job-output" && event.asks === true) this.#addJob(event, { question: event.text });
@@ -115,30 +115,30 @@ class Conversation {
   }
 
   /** Whether messages and calls nested in this call are left out with it. */
-  #isLeft(callId: string | undefined): boolean {
-    return callId !== undefined && (this.#left.has(callId) || this.#known?.wasTakenBack(callId) === true);
+  #isOmitted(callId: string | undefined): boolean {
+    return callId !== undefined && (this.#omitted.has(callId) || this.#facts?.wasRevoked(callId) === true);
   }
 
   #writeRound(round: RoundEnd): void {
     if (round.voided !== undefined || this.#written.has(round)) return;
     this.#written.add(round);
     const { message, at } = round;
-    const calls = round.callIds.filter((callId) => !this.#left.has(callId));
+    const calls = round.callIds.filter((callId) => !this.#omitted.has(callId));
     if (message.content.length > 0 || message.native !== undefined) this.#add({ ...message, at });
-    else if (calls.length > 0) this.#separate(at);
+    else if (calls.length > 0) this.#startNewMessage(at);
     for (const callId of calls) this.#writeCall(callId);
     const last = this.messages.at(-1);
-    if (last?.role === "assistant") this.#whole = last;
+    if (last?.role === "assistant") this.#lastMessage = last;
   }
 
   #writeLoneCall({ at, callId }: SessionEvent & { readonly type: "call-start" }): void {
-    this.#separate(at);
+    this.#startNewMessage(at);
     this.#writeCall(callId);
   }
 
   /** Adds an empty message of the model if the next calls would otherwise join the previous message. */
-  #separate(at: number): void {
-    if (this.#whole !== undefined && this.messages.at(-1) === this.#whole) this.#add({ role: "assistant", at, content: "" });
+  #startNewMessage(at: number): void {
+    if (this.#lastMessage !== undefined && this.messages.at(-1) === this.#lastMessage) this.#add({ role: "assistant", at, content: "" });
   }
 
   /** Adds the placeholder, which stays the call's result, so that the history does not change. In a branch, it says that no other result follows. */
@@ -146,12 +146,12 @@ class Conversation {
     this.#jobs.add(callId);
     const call = this.#calls.get(callId);
     const id = call?.role === "call" ? call.call.id : undefined;
-    const isElsewhere = !this.#over.has(callId) && this.#known?.runsHere(callId) === false;
+    const isElsewhere = !this.#endedJobs.has(callId) && this.#facts?.runsHere(callId) === false;
     this.#add({
       role: "result",
       at,
       callId,
-      result: pendingResult({ callId, id, name: toolName, mode: isElsewhere ? "elsewhere" : mode }),
+      result: createPendingResult({ callId, id, name: toolName, mode: isElsewhere ? "elsewhere" : mode }),
     });
   }
 
@@ -161,10 +161,10 @@ class Conversation {
     return this.#jobs.has(event.callId);
   }
 
-  #addJob(event: JobEvent, said: Parameters<typeof jobMessage>[1]): void {
+  #addJob(event: JobEvent, said: Parameters<typeof createJobMessage>[1]): void {
     const { at, callId, toolName } = event;
     const quiet = event.type === "job-end" && !event.notify ? { notify: false as const } : {};
-    this.#add({ ...jobMessage({ callId, name: toolName }, said), ...quiet, at });
+    this.#add({ ...createJobMessage({ callId, name: toolName }, said), ...quiet, at });
   }
 
   #add(message: ModelMessage): void {
@@ -180,12 +180,12 @@ class Conversation {
 type MessagesSource = Session & { readonly jobs: readonly Pick<JobStatus, "id">[] };
 
 /** The conversation as a model is shown it; see `modelHistory`. @throws ToolError `invalid_argument` */
-export function messagesFor(session: MessagesSource, registry: Registry, options: MessagesOptions): readonly ModelMessage[] {
+export function buildMessages(session: MessagesSource, registry: Registry, options: MessagesOptions): readonly ModelMessage[] {
   const { trim, ...rest } = options;
-  const events = session.spoken;
+  const events = session.conversationEvents;
   const jobs = new Set(session.jobs.map(({ id }) => id));
-  const conversation = conversationOf(events, {
-    wasTakenBack: (callId) => session.wasTakenBack(callId),
+  const conversation = buildConversation(events, {
+    wasRevoked: (callId) => session.wasRevoked(callId),
     runsHere: (callId) => jobs.has(callId),
   });
   if (trim === undefined) return modelHistory(conversation, rest);

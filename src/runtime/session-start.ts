@@ -1,10 +1,10 @@
 /** The options of a new session, and their checks. */
-import type { Session, Surroundings } from "../session/session.ts";
+import type { Session, SessionSettings } from "../session/session.ts";
 import type { BranchPoint, CallPlace, SessionEvent } from "../core/event.ts";
-import type { CallParts } from "../call/call-run.ts";
+import type { CallServices } from "../call/call-run.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { isJsonObject } from "../core/base/json.ts";
-import { typeInWords } from "../core/base/wording.ts";
+import { describeValueType } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 
@@ -32,13 +32,13 @@ export function checkSessionStart(start: SessionStart): void {
 }
 
 /** The validated and copied surroundings of a session's calls. @throws ToolError `invalid_argument` */
-export function surroundingsOf({ setup, workingFolder, environment }: Surroundings, where: string): Surroundings {
+export function checkSessionSettings({ setup, workingFolder, environment }: SessionSettings, where: string): SessionSettings {
   if (workingFolder !== undefined && (typeof workingFolder !== "string" || workingFolder === ""))
     throw new ToolError("invalid_argument", `The option "workingFolder" of ${where} is a string that is not empty.`);
-  return { setup: checkedSetup(setup, where), workingFolder, environment: checkedEnvironment(environment, where) };
+  return { setup: checkSetup(setup, where), workingFolder, environment: checkEnvironment(environment, where) };
 }
 
-function checkedEnvironment(environment: unknown, where: string): Surroundings["environment"] {
+function checkEnvironment(environment: unknown, where: string): SessionSettings["environment"] {
   if (environment === undefined) return undefined;
   const wrong = isJsonObject(environment) ? Object.keys(environment).find((name) => typeof environment[name] !== "string") : "";
   // all of them were checked above
@@ -48,24 +48,24 @@ function checkedEnvironment(environment: unknown, where: string): Surroundings["
 }
 
 /** Returns a frozen copy. @throws ToolError `invalid_argument` for a value that is not an object */
-function checkedSetup(setup: unknown, where: string): SessionStart["setup"] {
+function checkSetup(setup: unknown, where: string): SessionStart["setup"] {
   if (setup === undefined) return undefined;
   if (isJsonObject(setup)) return Object.freeze({ ...setup });
-  throw new ToolError("invalid_argument", `The option "setup" of ${where} is an object, not ${typeInWords(setup)}.`);
+  throw new ToolError("invalid_argument", `The option "setup" of ${where} is an object, not ${describeValueType(setup)}.`);
 }
 
 /** The branch point of a session, the call that it belongs to, or the number of events from its snapshot. */
-export interface StartedFrom {
+export interface SessionOrigin {
   readonly parent?: BranchPoint;
   readonly copied?: number | undefined;
   readonly parentCall?: CallPlace | undefined;
 }
 
 /** Records the first event of a session: in its log or, if it has none and a call began it, for listeners only. */
-export function recordStart(session: Session, from: StartedFrom, { ports, emit }: Pick<CallParts, "ports" | "emit">): void {
+export function recordSessionStart(session: Session, from: SessionOrigin, { ports, emit }: Pick<CallServices, "ports" | "emit">): void {
   const { id: sessionId, eventLog } = session;
   const at = eventLog?.options.at ?? ports.clock.wallTime();
   const event: SessionEvent = { type: "session-start", sessionId, at, ...omitUndefined({ ...from }) };
-  if (eventLog !== undefined) session.recordAndTell(event);
+  if (eventLog !== undefined) session.recordAndNotify(event);
   else if (from.parentCall !== undefined) emit(event);
 }

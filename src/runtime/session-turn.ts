@@ -6,10 +6,10 @@ import type { ToolResult } from "../core/result.ts";
 import type { CallOptions } from "../call/call-options.ts";
 import { EXECUTE_OPTIONS } from "../call/execute-options.ts";
 import { Round, type RoundOptions } from "./round.ts";
-import { unknownKey, type OptionNames } from "../core/known-keys.ts";
+import { findUnknownKeyError, type OptionNames } from "../core/known-keys.ts";
 import { readMessage } from "../session/read-message.ts";
 import { recordMessage } from "../session/record-message.ts";
-import { partsOf, type RuntimeSession, type SessionTurn } from "./runtime-session.ts";
+import { servicesOf, type RuntimeSession, type SessionTurn } from "./runtime-session.ts";
 import type { Turn } from "../session/turn.ts";
 
 /** The parts of a runtime that a held turn needs. */
@@ -31,7 +31,7 @@ export class HeldTurn implements SessionTurn {
   readonly #host: HeldTurnHost;
   readonly #forget: () => void;
   #open: Round | undefined;
-  #isOver = false;
+  #hasEnded = false;
 
   constructor(host: HeldTurnHost) {
     this.session = host.session;
@@ -50,22 +50,22 @@ export class HeldTurn implements SessionTurn {
   }
 
   addMessage(message: SessionMessage): void {
-    this.#check();
+    this.#checkOpen();
     const at = this.session.ports.clock.wallTime();
-    recordMessage(this.session, readMessage(message), { at, madeIn: this.#host.turn.madeIn });
+    recordMessage(this.session, readMessage(message), { at, parentCall: this.#host.turn.parentCall });
   }
 
   round(options: RoundOptions = NO_OPTIONS): Round {
-    this.#check();
+    this.#checkOpen();
     if (this.#open !== undefined) throw new ToolError("invalid_argument", "A round begins when the one before it is over.");
     if (typeof options !== "object" || options === null)
       throw new ToolError("invalid_argument", "The options of round() must be an object.");
-    const unknown = options === NO_OPTIONS ? undefined : unknownKey(options, ROUND_OPTIONS, "round()");
+    const unknown = options === NO_OPTIONS ? undefined : findUnknownKeyError(options, ROUND_OPTIONS, "round()");
     if (unknown !== undefined) throw unknown;
     const { turn, callOptions, refusal, whenDurable } = this.#host;
     const { metadata, signal, shown, offersBackground = false } = options;
     const round = new Round({
-      parts: partsOf(this.session),
+      services: servicesOf(this.session),
       turn,
       callOptions: callOptions(options),
       metadata,
@@ -74,7 +74,7 @@ export class HeldTurn implements SessionTurn {
       offersBackground,
       refusal,
       whenDurable,
-      ended: () => {
+      onEnd: () => {
         turn.endRound();
         this.#open = undefined;
       },
@@ -84,13 +84,13 @@ export class HeldTurn implements SessionTurn {
 
   /** Ends the turn; an open round is voided. @internal */
   async close(): Promise<void> {
-    this.#isOver = true;
+    this.#hasEnded = true;
     this.#forget();
     await this.#open?.void("the turn was over");
   }
 
-  #check(): void {
-    const wrong = this.#isOver ? new ToolError("invalid_argument", "The turn is over.") : this.#host.refusal();
+  #checkOpen(): void {
+    const wrong = this.#hasEnded ? new ToolError("invalid_argument", "The turn is over.") : this.#host.refusal();
     if (wrong !== undefined) throw wrong;
   }
 }

@@ -2,7 +2,7 @@
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { beginSessionWithin } from "../call/context/tool-context.ts";
+import { startSessionWithin } from "../call/context/tool-context.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import { RuntimeSession } from "./runtime-session.ts";
 
@@ -28,7 +28,7 @@ export interface SessionWithinOptions {
  */
 export async function sessionWithin(context: ToolContext, options: SessionWithinOptions = {}): Promise<RuntimeSession> {
   checkKnownKeys(options, { allow: true }, "sessionWithin()");
-  const session = await beginSessionWithin(context, options.allow);
+  const session = await startSessionWithin(context, options.allow);
   if (session instanceof RuntimeSession) return session;
   throw new ToolError("unavailable", "This tool works only where a runtime runs it.");
 }

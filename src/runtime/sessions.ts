@@ -6,25 +6,25 @@ import type { SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { BeginningAttempt } from "../call/context/execute-within.ts";
-import type { AdmittedCall, CallParts } from "../call/call-run.ts";
-import { endCalls } from "../call/running-calls.ts";
+import type { SessionAttempt } from "../call/context/execute-within.ts";
+import type { AdmittedCall, CallServices } from "../call/call-run.ts";
+import { cancelSessionCalls } from "../call/running-calls.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { Branches } from "./branches.ts";
 import { SessionFold } from "./fold-events.ts";
-import { innerIdOf } from "./inner-session.ts";
+import { nestedSessionId } from "./inner-session.ts";
 import { NewSessions, type SessionsOptions } from "./new-sessions.ts";
 import type { OpenSessions } from "./open-sessions.ts";
-import { ownEvents, recordedEvents } from "./recorded-events.ts";
+import { readOwnEvents, readSessionEvents } from "./recorded-events.ts";
 import { checkResumeOptions, type ResumeOptions } from "./resume-session.ts";
 import type { CallRunner } from "./run-calls.ts";
 import { ResumedSessions } from "./resumed-sessions.ts";
 import { RuntimeSession, type SessionHost } from "./runtime-session.ts";
-import { recordStart, type SessionStart } from "./session-start.ts";
-import { simulationParts } from "./simulation-parts.ts";
-import { byToolset, makeSnapshot, type SessionSnapshot } from "./snapshot.ts";
+import { recordSessionStart, type SessionStart } from "./session-start.ts";
+import { createSimulationServices } from "./simulation-parts.ts";
+import { mapToToolsets, createSnapshot, type SessionSnapshot } from "./snapshot.ts";
 import type { KeyedOptions } from "./submissions.ts";
 import { submitCalls } from "./submit-calls.ts";
 
@@ -32,14 +32,14 @@ export class Sessions implements SessionHost {
   readonly runner: CallRunner;
   readonly branches: Branches;
   readonly #options: SessionsOptions;
-  readonly #parts: CallParts;
+  readonly #services: CallServices;
   readonly #newSessions: NewSessions;
   readonly #resumedSessions: ResumedSessions;
 
   constructor(options: SessionsOptions) {
     this.runner = options.runner;
     this.#options = options;
-    this.#parts = options.parts;
+    this.#services = options.services;
     this.#newSessions = new NewSessions(options, this);
     this.#resumedSessions = new ResumedSessions(options, this.#newSessions);
     this.branches = new Branches(options, this.#newSessions);
@@ -62,42 +62,42 @@ export class Sessions implements SessionHost {
   }
 
   /** Begins a session for the handler of a call, or resumes it after a crash; see `sessionWithin`. */
-  async within(
+  async startNested(
     { callId, turn: { session }, isLogged, options }: AdmittedCall,
-    { allow, attempt }: { readonly allow: VisibilityRules | undefined; readonly attempt: BeginningAttempt },
+    { allow, attempt }: { readonly allow: VisibilityRules | undefined; readonly attempt: SessionAttempt },
   ): Promise<RuntimeSession> {
     const { simulation, setup, workingFolder, environment, seedName, eventLog } = session;
     const around = omitUndefined({ setup, workingFolder, environment });
     const again = omitUndefined({ ...around, data: options.data, allow });
-    const id = innerIdOf(session.id, callId);
-    await this.open.whenLeft(id, () => (session.isHandedOver ? session.broken : attempt.late()));
+    const id = nestedSessionId(session.id, callId);
+    await this.open.whenIdFree(id, () => (session.isHandedOver ? session.broken : attempt.getAbortError()));
     if (session instanceof RuntimeSession && simulation !== undefined) {
-      const parts = simulationParts(this.#parts, id, simulation);
+      const services = createSimulationServices(this.#services, id, simulation);
       const head = new SessionFold().head;
-      const inner = this.#newSessions.begin({ id: this.#newSessions.newId(id), head, parent: session, simulation, parts });
-      this.#endWith(session, inner);
+      const inner = this.#newSessions.openSession({ id: this.#newSessions.newId(id), head, parent: session, simulation, services });
+      this.#closeWith(session, inner);
       return inner;
     }
     const parentCall = { sessionId: session.id, callId };
     if (isLogged && eventLog !== undefined)
       return await this.#resumedSessions.resume(id, { create: true, takeOver: true, ...again, parentCall }, attempt);
-    const begun = this.#newSessions.begin({ id: this.#newSessions.newId(id), seedName, parentCall, ...around });
-    recordStart(begun, { parentCall }, this.#parts);
+    const begun = this.#newSessions.openSession({ id: this.#newSessions.newId(id), seedName, parentCall, ...around });
+    recordSessionStart(begun, { parentCall }, this.#services);
     return begun;
   }
 
   /** Closes a session that a call of a simulation began when the simulation ends: no other code can find it. */
-  #endWith(simulated: RuntimeSession, inner: RuntimeSession): void {
+  #closeWith(simulated: RuntimeSession, inner: RuntimeSession): void {
     const forget = onAbort(simulated.whenClosed, () => {
       inner.markClosed();
-      endCalls(inner, this.#parts.running, "the simulation that its session belongs to has ended");
+      cancelSessionCalls(inner, this.#services.running, "the simulation that its session belongs to has ended");
       void inner.close().catch(() => {}); // it is in no store
     });
     onAbort(inner.whenClosed, forget);
   }
 
   submit(session: RuntimeSession, calls: readonly ToolCall[], options: KeyedOptions): Promise<readonly ToolResult[]> {
-    return submitCalls(session, calls, options, { runner: this.runner, events: ownEvents });
+    return submitCalls(session, calls, options, { runner: this.runner, events: readOwnEvents });
   }
 
   /** Takes a snapshot in its own turn, so that nothing happens meanwhile; for a handler of the running turn, as of before that turn. */
@@ -105,36 +105,36 @@ export class Sessions implements SessionHost {
     if (session.ready !== undefined) await session.ready;
     return session.turns.run(async () => {
       const { length, state } = session.head;
-      const { clock } = this.#parts.ports;
-      const engines = (await session.engagedEngines?.snapshot(clock)) ?? new Map<Engine, JsonValue>();
+      const { clock } = this.#services.ports;
+      const engines = (await session.enginesIfUsed?.snapshot(clock)) ?? new Map<Engine, JsonValue>();
       const events: SessionEvent[] = [];
-      for await (const event of ownEvents(session, 0)) if (events.push(event) >= length) break;
-      return makeSnapshot({
+      for await (const event of readOwnEvents(session, 0)) if (events.push(event) >= length) break;
+      return createSnapshot({
         sessionId: session.id,
         at: clock.wallTime(),
         events: events.slice(0, length),
         state,
-        engines: byToolset(engines, this.#options),
+        engines: mapToToolsets(engines, this.#options),
       });
     });
   }
 
   events(session: RuntimeSession): AsyncGenerator<SessionEvent> {
-    return recordedEvents(session);
+    return readSessionEvents(session);
   }
 
   async close(session: RuntimeSession): Promise<void> {
-    this.#parts.approvals.forget(session.id);
-    if (session.simulation === undefined) this.#parts.largeResults.close(session.id);
-    else this.#parts.largeResults.unshare(session.id);
-    this.#parts.cache.forget(session);
-    const { clock, log } = this.#parts.ports;
+    this.#services.approvals.forget(session.id);
+    if (session.simulation === undefined) this.#services.largeResults.close(session.id);
+    else this.#services.largeResults.unshare(session.id);
+    this.#services.cache.forget(session);
+    const { clock, log } = this.#services.ports;
     try {
-      await this.#parts.jobs.cancelIn(session.id, "the session was closed"); // a turn may wait for them
+      await this.#services.jobs.cancelIn(session.id, "the session was closed"); // a turn may wait for them
       await session.turns.whenIdle();
-      await this.#parts.jobs.cancelIn(session.id, "the session was closed");
+      await this.#services.jobs.cancelIn(session.id, "the session was closed");
       await this.#resumedSessions.whenSettled(session.id);
-      await session.engagedEngines?.close(clock, log);
+      await session.enginesIfUsed?.close(clock, log);
       await session.eventLog?.close();
     } finally {
       this.open.remove(session);
@@ -142,15 +142,15 @@ export class Sessions implements SessionHost {
   }
 
   /** A session whose only purpose is to be the parent of simulations. */
-  ephemeral(): RuntimeSession {
-    return this.#newSessions.ephemeral();
+  createEphemeral(): RuntimeSession {
+    return this.#newSessions.createEphemeral();
   }
 
   /** Closes every session and the store; resolves to the errors. */
   async closeAll(): Promise<readonly ToolError[]> {
     const ends = await Promise.allSettled([...this.open.all()].map((session) => session.close()));
-    await this.#parts.cache.stored?.whenSettled();
-    await this.#parts.approvals.whenSettled();
+    await this.#services.cache.stored?.whenSettled();
+    await this.#services.approvals.whenSettled();
     ends.push(...(await Promise.allSettled([this.#options.store?.close()])));
     return ends.flatMap((end) => (end.status === "rejected" ? [ToolError.fromUnknown(end.reason, "store_failed")] : []));
   }

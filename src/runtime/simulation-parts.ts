@@ -1,7 +1,7 @@
 /** The parts of the runtime that the calls of a simulation use: everything that keeps a trace of calls is replaced. */
 import { createHash } from "node:crypto";
-import { nameMatcher } from "../policy/permission.ts";
-import type { CallParts } from "../call/call-run.ts";
+import { createNameMatcher } from "../policy/permission.ts";
+import type { CallServices } from "../call/call-run.ts";
 import { NO_SIDE_EFFECTS, type SideEffects, type SimulationMode } from "../session/simulation-mode.ts";
 
 /** Longer ids of branches are hashed in the ids of their calls, which could not be read back otherwise. */
@@ -12,21 +12,21 @@ const MAX_NAME_LENGTH = 256;
  *
  * @param branchName part of the ids of its calls, so it must be unique among the branches that are committed to the same session
  */
-export function simulationParts(parts: CallParts, branchName: string, simulation: SimulationMode): CallParts {
-  const hooks = [...parts.beforeHooks, ...parts.afterHooks];
+export function createSimulationServices(services: CallServices, branchName: string, simulation: SimulationMode): CallServices {
+  const hooks = [...services.beforeHooks, ...services.afterHooks];
   const name = branchName.length <= MAX_NAME_LENGTH ? branchName : createHash("sha256").update(branchName).digest("hex");
   let ids = 0;
   return {
-    ...parts,
+    ...services,
     ports: {
-      ...parts.ports,
+      ...services.ports,
       // A service recognises a request by the key derived from its call's id, so a call that may run for real needs a regular id.
-      ids: simulation.mayBeReal ? parts.ports.ids : { next: (prefix) => `${prefix}_${name}_${++ids}` },
+      ids: simulation.mayBeReal ? services.ports.ids : { next: (prefix) => `${prefix}_${name}_${++ids}` },
       random: { next: () => 0.5 },
     },
     counters: { calls: 0, succeeded: 0, attempts: 0, repairs: 0, orphans: 0, abandoned: 0 },
-    beforeHooks: parts.beforeHooks.filter((hook) => hook.inSimulation === "run"),
-    afterHooks: parts.afterHooks.filter((hook) => hook.inSimulation === "run"),
+    beforeHooks: services.beforeHooks.filter((hook) => hook.inSimulation === "run"),
+    afterHooks: services.afterHooks.filter((hook) => hook.inSimulation === "run"),
     undecidedHook: hooks.find((hook) => hook.inSimulation !== "run" && hook.inSimulation !== "skip")?.name,
     listening: false,
     emit: () => {},
@@ -39,9 +39,9 @@ export function branchName({ length }: { readonly length: number }, id: string, 
 }
 
 /** Converts the option `allowSideEffects` to a function that says whether a tool's calls may run for real. @throws ToolError `invalid_argument` */
-export function sideEffects(allowed: boolean | readonly string[]): SideEffects {
+export function toSideEffects(allowed: boolean | readonly string[]): SideEffects {
   if (allowed === true) return () => true;
   if (allowed === false || allowed.length === 0) return NO_SIDE_EFFECTS;
-  const matches = nameMatcher(allowed, "allowSideEffects");
+  const matches = createNameMatcher(allowed, "allowSideEffects");
   return (qualifiedName) => matches(qualifiedName) !== undefined;
 }

@@ -5,12 +5,12 @@ import type { SessionEvent } from "../core/event.ts";
 import { diffJson } from "../core/base/json-patch.ts";
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { readEvent } from "../core/recording/read-event.ts";
-import { outcomeUnknown } from "../call/admit/reconcile-call.ts";
+import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import type { Clock } from "../core/ports.ts";
 import { SessionFold } from "./fold-events.ts";
-import { endOpenCall } from "./open-call.ts";
+import { createCallEndEvents } from "./open-call.ts";
 import { splitStateKey, type SessionHead, type StateMap } from "../session/session.ts";
-import type { Submitted } from "./submissions.ts";
+import type { SubmittedBatch } from "./submissions.ts";
 
 const VERSION = 1;
 
@@ -30,7 +30,7 @@ export interface SessionSnapshot {
 }
 
 /** Makes the snapshot, deeply frozen. */
-export function makeSnapshot(fields: {
+export function createSnapshot(fields: {
   readonly sessionId: string;
   readonly at: number;
   readonly events: readonly SessionEvent[];
@@ -43,13 +43,13 @@ export function makeSnapshot(fields: {
     sessionId: fields.sessionId,
     at: fields.at,
     events: Object.freeze([...fields.events]),
-    state: stateObject(fields.state),
+    state: toStateObject(fields.state),
     engines: Object.freeze(Object.fromEntries(fields.engines)),
   });
 }
 
 /** The values of state by toolset and key. A value named `__proto__` is only in the events, because no JSON that is read may have such a key. */
-function stateObject(state: StateMap): Readonly<Record<string, JsonObject>> {
+function toStateObject(state: StateMap): Readonly<Record<string, JsonObject>> {
   const toolsets = new Map<string, [string, JsonValue][]>();
   for (const [at, value] of state.entries()) {
     const { toolset, key } = splitStateKey(at);
@@ -61,30 +61,30 @@ function stateObject(state: StateMap): Readonly<Record<string, JsonObject>> {
   return Object.freeze(Object.fromEntries([...toolsets].map(([toolset, values]) => [toolset, Object.freeze(Object.fromEntries(values))])));
 }
 
-export interface ReadSnapshot {
+export interface SnapshotContent {
   readonly sessionId: string;
   readonly head: SessionHead;
   readonly engines: ReadonlyMap<string, JsonValue>;
-  readonly submissions: ReadonlyMap<string, Submitted>;
+  readonly submissions: ReadonlyMap<string, SubmittedBatch>;
 }
 
 /** Reads an untrusted snapshot. @throws ToolError `corrupt_record` that says what is wrong and where */
-export function readSnapshot(raw: unknown): ReadSnapshot {
+export function readSnapshot(raw: unknown): SnapshotContent {
   const fields = asObject(raw);
-  if (fields["haft"] !== "snapshot") throw corrupt('It does not begin with "haft": "snapshot".');
+  if (fields["haft"] !== "snapshot") throw corruptSnapshotError('It does not begin with "haft": "snapshot".');
   if (fields["version"] !== VERSION)
-    throw corrupt(`It is of version ${JSON.stringify(fields["version"])}; this version of Haft reads version ${VERSION}.`);
+    throw corruptSnapshotError(`It is of version ${JSON.stringify(fields["version"])}; this version of Haft reads version ${VERSION}.`);
   const { sessionId, events, state, engines } = fields;
-  if (typeof sessionId !== "string") throw corrupt('"sessionId" is not a string.');
-  if (!Array.isArray(events)) throw corrupt('"events" is not an array.');
-  if (!isJsonObject(state)) throw corrupt('"state" is not an object.');
-  if (!isJsonObject(engines)) throw corrupt('"engines" is not an object.');
-  const fold = new SessionFold(undefined, sessionId, false, changeLimit());
+  if (typeof sessionId !== "string") throw corruptSnapshotError('"sessionId" is not a string.');
+  if (!Array.isArray(events)) throw corruptSnapshotError('"events" is not an array.');
+  if (!isJsonObject(state)) throw corruptSnapshotError('"state" is not an object.');
+  if (!isJsonObject(engines)) throw corruptSnapshotError('"engines" is not an object.');
+  const fold = new SessionFold(undefined, sessionId, false, createChangeLimit());
   for (const [index, event] of events.entries()) fold.apply(readEvent(event, `Event ${index + 1} of the snapshot`));
   const open = fold.openInTurn;
-  if (open !== undefined) throw corrupt(`The call ${JSON.stringify(open.callId)} has no result in it.`);
-  const place = differingPlace(stateObject(fold.head.state), state);
-  if (place !== undefined) throw corrupt(`Its state does not match its events: they differ at "${place}".`);
+  if (open !== undefined) throw corruptSnapshotError(`The call ${JSON.stringify(open.callId)} has no result in it.`);
+  const place = findDifference(toStateObject(fold.head.state), state);
+  if (place !== undefined) throw corruptSnapshotError(`Its state does not match its events: they differ at "${place}".`);
   return { sessionId, head: fold.head, engines: new Map(Object.entries(engines)), submissions: fold.submissions };
 }
 
@@ -94,7 +94,7 @@ export function readSnapshot(raw: unknown): ReadSnapshot {
  */
 export function copiedEvents(
   { id, isStored }: { readonly id: string; readonly isStored: boolean },
-  { head }: Pick<ReadSnapshot, "head">,
+  { head }: Pick<SnapshotContent, "head">,
   clock: Clock,
 ): readonly SessionEvent[] {
   const events = head.log.events();
@@ -103,7 +103,7 @@ export function copiedEvents(
   for (const event of events) fold.apply(event);
   const at = { sessionId: id, at: clock.wallTime() };
   const reason = "It had no result when the snapshot was taken.";
-  return [...events, ...fold.open.toReversed().flatMap((call) => endOpenCall(call, outcomeUnknown(call.call.name, reason), at))];
+  return [...events, ...fold.open.toReversed().flatMap((call) => createCallEndEvents(call, outcomeUnknownError(call.call.name, reason), at))];
 }
 
 /** Maps engines to toolset names, which identify engine state in a snapshot. */
@@ -114,7 +114,7 @@ export interface ToolsetEngines {
   readonly toolsets: () => readonly string[];
 }
 
-export function byEngine(snapshots: ReadonlyMap<string, JsonValue>, { engineOf }: ToolsetEngines): ReadonlyMap<Engine, JsonValue> {
+export function mapToEngines(snapshots: ReadonlyMap<string, JsonValue>, { engineOf }: ToolsetEngines): ReadonlyMap<Engine, JsonValue> {
   const engines = new Map<Engine, JsonValue>();
   for (const [toolset, snapshot] of snapshots) {
     const engine = engineOf(toolset);
@@ -124,7 +124,7 @@ export function byEngine(snapshots: ReadonlyMap<string, JsonValue>, { engineOf }
 }
 
 /** Converts the keys to toolset names; an engine that several toolsets share gets the name of the first. */
-export function byToolset(
+export function mapToToolsets(
   snapshots: ReadonlyMap<Engine, JsonValue>,
   { engineOf, toolsets }: ToolsetEngines,
 ): ReadonlyMap<string, JsonValue> {
@@ -137,16 +137,16 @@ export function byToolset(
 }
 
 /** The first toolset, or value of one, that differs. Compares value by value, because the depth of each comparison is limited. */
-function differingPlace(one: Readonly<Record<string, JsonObject>>, other: JsonObject): string | undefined {
-  return firstDiffering(one, other, (toolset) => {
+function findDifference(one: Readonly<Record<string, JsonObject>>, other: JsonObject): string | undefined {
+  return findDifferingKey(one, other, (toolset) => {
     const [left, right] = [one[toolset], other[toolset]];
     if (left === undefined || !isJsonObject(right)) return `/${toolset}`;
-    const key = firstDiffering(left, right, (name) => (diffJson(left[name], right[name]).length === 0 ? undefined : name));
+    const key = findDifferingKey(left, right, (name) => (diffJson(left[name], right[name]).length === 0 ? undefined : name));
     return key === undefined ? undefined : `/${toolset}/${key}`;
   });
 }
 
-function firstDiffering(one: JsonObject, other: JsonObject, find: (key: string) => string | undefined): string | undefined {
+function findDifferingKey(one: JsonObject, other: JsonObject, find: (key: string) => string | undefined): string | undefined {
   for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
     const found = find(key);
     if (found !== undefined) return found;
@@ -163,10 +163,10 @@ const LIMITS = { maxNodes: 50_000_000, maxChars: 512 * 1024 * 1024, maxDepth: 80
  */
 const MAX_CHANGED = 2 ** 25;
 
-function changeLimit(): (items: number) => void {
+function createChangeLimit(): (items: number) => void {
   let left = MAX_CHANGED;
   return (items) => {
-    if ((left -= items) < 0) throw corrupt("Its changes of state take too long to apply: too many of them change large arrays or objects.");
+    if ((left -= items) < 0) throw corruptSnapshotError("Its changes of state take too long to apply: too many of them change large arrays or objects.");
   };
 }
 
@@ -175,11 +175,11 @@ function asObject(raw: unknown): JsonObject {
     const { value } = copyJson(raw, LIMITS);
     if (isJsonObject(value)) return value;
   } catch (thrown: unknown) {
-    throw corrupt(ToolError.fromUnknown(thrown).message);
+    throw corruptSnapshotError(ToolError.fromUnknown(thrown).message);
   }
-  throw corrupt("It is not an object.");
+  throw corruptSnapshotError("It is not an object.");
 }
 
-function corrupt(problem: string): ToolError {
+function corruptSnapshotError(problem: string): ToolError {
   return new ToolError("corrupt_record", `The snapshot cannot be used. ${problem}`, { hint: "Take it again with session.snapshot()." });
 }

@@ -1,18 +1,18 @@
 /** The background jobs of a store, whether their sessions are open here, elsewhere, or nowhere. */
-import { someOf } from "../core/base/wording.ts";
+import { formatList } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import type { CancelOutcome, StoredJobName, StoredJobs } from "../call/jobs/jobs.ts";
 import type { StoredJob } from "../core/job-store.ts";
 import type { Clock } from "../core/ports.ts";
 import type { EventLog, Store } from "../core/store.ts";
-import { nearNames } from "../core/base/near-names.ts";
-import { endLeftOpen, endStoredCalls, foldedLog, type Ending } from "./end-stored-calls.ts";
+import { findNearNames } from "../core/base/near-names.ts";
+import { endSessionsLeftOpen, endStoredCalls, readFoldedLog, type EndingOptions } from "./end-stored-calls.ts";
 import type { SessionFold } from "./fold-events.ts";
 import { listStoredJobs } from "./list-stored-jobs.ts";
 import type { OpenCall } from "./open-call.ts";
 
 /** The jobs of a store, as `Runtime.jobs` lists and cancels them. */
-export function storedJobsOf(store: Store | undefined, clock: Clock): StoredJobs | undefined {
+export function createStoredJobs(store: Store | undefined, clock: Clock): StoredJobs | undefined {
   if (store === undefined) return undefined;
   return {
     list: (options) => listStoredJobs(store, options, clock.wallTime()),
@@ -29,10 +29,10 @@ const MAX_NAMED = 10;
 export async function findStoredJob(store: Store, { id, sessionId }: StoredJobName, now: number): Promise<StoredJob> {
   const jobs = await listStoredJobs(store, { id, limit: MAX_NAMED + 1, ...(sessionId === undefined ? {} : { sessionId }) }, now);
   const [job, other] = jobs;
-  if (job === undefined) throw await noSuchJob(store, { id, sessionId });
+  if (job === undefined) throw await unknownJobError(store, { id, sessionId });
   if (other === undefined) return job;
   const sessions = jobs.map((one) => JSON.stringify(one.sessionId));
-  throw new ToolError("ambiguous", `Several sessions have a job ${JSON.stringify(id)}: ${someOf(sessions, MAX_NAMED)}.`, {
+  throw new ToolError("ambiguous", `Several sessions have a job ${JSON.stringify(id)}: ${formatList(sessions, MAX_NAMED)}.`, {
     hint: "Name its session as well.",
   });
 }
@@ -59,15 +59,15 @@ export async function cancelStoredJob(
     throw thrown;
   }
   try {
-    await endLeftOpen(store, log, at);
-    return (await endJob(store, log, { id, reason, at })) ? "ended" : "over";
+    await endSessionsLeftOpen(store, log, at);
+    return (await endStoredJob(store, log, { id, reason, at })) ? "ended" : "over";
   } finally {
     await log.close();
   }
 }
 
 /** Why the jobs of a session that was just claimed are to be cancelled, by the id of their calls. */
-export async function cancelRequestsIn(
+export async function readCancelRequests(
   store: Store,
   sessionId: string,
   { open }: Pick<SessionFold, "open">,
@@ -78,11 +78,11 @@ export async function cancelRequestsIn(
 }
 
 /** False if the job has ended or never began, according to the log. */
-async function endJob(store: Store, log: EventLog, { id, ...ending }: Ending & { readonly id: string }): Promise<boolean> {
-  const { open } = await foldedLog(log);
+async function endStoredJob(store: Store, log: EventLog, { id, ...ending }: EndingOptions & { readonly id: string }): Promise<boolean> {
+  const { open } = await readFoldedLog(log);
   const job = open.find((call) => call.callId === id && call.job !== undefined);
   if (job === undefined) return false;
-  const calls = callsOf(job, open);
+  const calls = collectJobCalls(job, open);
   // Before the job ends: an ended job is not cancelled again, so a failure in between could not be repeated. Questions of other calls are asked again
   // when those continue, and answers until then count.
   await store.approvals.withdrawAbandoned({ sessionId: log.sessionId, at: ending.at, callIds: calls.map(({ callId }) => callId) });
@@ -91,17 +91,17 @@ async function endJob(store: Store, log: EventLog, { id, ...ending }: Ending & {
 }
 
 /** The nested calls of a job, the last first, and the job itself, so that a call ends before its caller. */
-function callsOf(job: OpenCall, open: readonly OpenCall[]): readonly OpenCall[] {
+function collectJobCalls(job: OpenCall, open: readonly OpenCall[]): readonly OpenCall[] {
   const ids = new Set([job.callId]);
   const found = open.filter(({ callId, parentCallId }) => parentCallId !== undefined && ids.has(parentCallId) && ids.add(callId));
   return [...found.toReversed(), job];
 }
 
-async function noSuchJob(store: Store, { id, sessionId }: StoredJobName): Promise<ToolError> {
+async function unknownJobError(store: Store, { id, sessionId }: StoredJobName): Promise<ToolError> {
   const where = sessionId === undefined ? "The store" : `The session ${JSON.stringify(sessionId)}`;
   const jobs = await store.jobs.list({ limit: MAX_COMPARED, ...(sessionId === undefined ? {} : { sessionId }) });
   const ids = jobs.map((job) => job.id);
-  const likely = [...new Set([...nearNames(id, ids), ...ids])].slice(0, 5);
+  const likely = [...new Set([...findNearNames(id, ids), ...ids])].slice(0, 5);
   return new ToolError("not_found", `${where} has no job ${JSON.stringify(id)}, or it ended so long ago that it was removed.`, {
     hint: likely.length === 0 ? "It has no jobs at all." : `The newest are: ${likely.join(", ")}.`,
   });

@@ -2,15 +2,15 @@
 import { ToolError } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store, StoredSession } from "../core/store.ts";
-import { pausing } from "../session/inbox-events.ts";
+import { createPauseEvents } from "../session/inbox-events.ts";
 import { Inbox, isInboxEvent, type StoredTrigger } from "../session/inbox.ts";
 import { readEventPages } from "../session/read-events.ts";
-import { endLeftOpen } from "./end-stored-calls.ts";
+import { endSessionsLeftOpen } from "./end-stored-calls.ts";
 
 /** The triggers of a session, in the order in which they were added. @throws ToolError `not_found`, `corrupt_record` */
-export async function storedTriggers(store: Store, { sessionId, parent }: StoredSession): Promise<readonly StoredTrigger[]> {
+export async function readStoredTriggers(store: Store, { sessionId, parent }: StoredSession): Promise<readonly StoredTrigger[]> {
   const log = { sessionId, read: store.read.bind(store, sessionId) };
-  return (await inboxOf(log, parent?.length)).triggers;
+  return (await readInbox(log, parent?.length)).triggers;
 }
 
 /**
@@ -25,14 +25,14 @@ export async function pauseStoredTrigger(
 ): Promise<StoredTrigger> {
   const log = await store.claim(sessionId);
   try {
-    await endLeftOpen(store, log, ports.clock.wallTime());
-    const inbox = await inboxOf(log, parent?.length);
-    const events = pausing(id, paused)({ sessionId, inbox, ports });
+    await endSessionsLeftOpen(store, log, ports.clock.wallTime());
+    const inbox = await readInbox(log, parent?.length);
+    const events = createPauseEvents(id, paused)({ sessionId, inbox, ports });
     if (events.length > 0) {
       log.append(events);
       await log.whenDurable();
     }
-    for (const event of events) if (isInboxEvent(event)) inbox.notice(event);
+    for (const event of events) if (isInboxEvent(event)) inbox.apply(event);
     const trigger = inbox.trigger(id);
     if (trigger === undefined) throw new ToolError("not_found", `The trigger ${JSON.stringify(id)} was removed meanwhile.`);
     return trigger;
@@ -42,8 +42,8 @@ export async function pauseStoredTrigger(
 }
 
 /** The inbox of a session, without the triggers of the session that it branched from. */
-async function inboxOf(log: Parameters<typeof readEventPages>[0], from = 0): Promise<Inbox> {
+async function readInbox(log: Parameters<typeof readEventPages>[0], from = 0): Promise<Inbox> {
   const inbox = new Inbox();
-  for await (const events of readEventPages(log, from)) for (const event of events) if (isInboxEvent(event)) inbox.notice(event);
+  for await (const events of readEventPages(log, from)) for (const event of events) if (isInboxEvent(event)) inbox.apply(event);
   return inbox;
 }

@@ -10,7 +10,7 @@ import type { ExecuteOptions } from "../call/execute-options.ts";
 import { readCall } from "../call/admit/read-call.ts";
 
 /** A batch that was submitted under a key. */
-export interface Submitted {
+export interface SubmittedBatch {
   readonly digest: string;
   /** In call order. */
   readonly callIds: readonly string[];
@@ -19,7 +19,7 @@ export interface Submitted {
   /**
    * The previous submission under the key, before the calls that the store had kept from starting were run; it is restored if those are rolled back.
    */
-  readonly earlier?: Submitted;
+  readonly earlier?: SubmittedBatch;
 }
 
 /** The options of a batch with a key. */
@@ -38,10 +38,10 @@ const MAX_KEY_LENGTH = 1_024;
 
 /** The batches of one session, by their keys. */
 export class Submissions {
-  readonly #ended: Map<string, Submitted>;
+  readonly #ended: Map<string, SubmittedBatch>;
   readonly #running = new Map<string, { readonly digest: string; readonly results: Promise<Results> }>();
 
-  constructor(ended: ReadonlyMap<string, Submitted> = new Map()) {
+  constructor(ended: ReadonlyMap<string, SubmittedBatch> = new Map()) {
     this.#ended = new Map(ended);
   }
 
@@ -54,10 +54,10 @@ export class Submissions {
   results(
     key: string,
     digest: string,
-    work: { readonly run: () => Promise<Results>; readonly read: (ended: Submitted) => Promise<Results> },
+    work: { readonly run: () => Promise<Results>; readonly read: (ended: SubmittedBatch) => Promise<Results> },
   ): Promise<Results> {
     const known = this.#running.get(key) ?? this.#ended.get(key);
-    if (known !== undefined && known.digest !== digest) return Promise.reject(otherCalls(key));
+    if (known !== undefined && known.digest !== digest) return Promise.reject(keyReusedError(key));
     if (known !== undefined && "results" in known) return known.results;
     const results = (known === undefined ? work.run() : work.read(known)).finally(() => this.#running.delete(key));
     this.#running.set(key, { digest, results });
@@ -65,13 +65,13 @@ export class Submissions {
   }
 
   /** Updates the batches from a recorded event: where their results are found, and which may be submitted again. */
-  notice(event: SessionEvent, startsAt: number): void {
-    noticeSubmission(this.#ended, event, startsAt);
+  apply(event: SessionEvent, startsAt: number): void {
+    applySubmissionEvent(this.#ended, event, startsAt);
   }
 }
 
 /** Like `Submissions.notice`, for the map of a session that is being read. */
-export function noticeSubmission(submissions: Map<string, Submitted>, event: SessionEvent, startsAt: number): void {
+export function applySubmissionEvent(submissions: Map<string, SubmittedBatch>, event: SessionEvent, startsAt: number): void {
   if (event.type === "batch-start") {
     const { idempotencyKey, digest, callIds } = event;
     const earlier = submissions.get(idempotencyKey);
@@ -82,7 +82,7 @@ export function noticeSubmission(submissions: Map<string, Submitted>, event: Ses
   } else if (event.type === "batch-rollback") {
     const gone = new Set(event.callIds);
     for (const [key, submitted] of submissions) {
-      let left: Submitted | undefined = submitted;
+      let left: SubmittedBatch | undefined = submitted;
       while (left?.callIds.some((callId) => gone.has(callId)) === true) left = left.earlier;
       if (left === undefined) submissions.delete(key);
       else if (left !== submitted) submissions.set(key, left);
@@ -90,7 +90,7 @@ export function noticeSubmission(submissions: Map<string, Submitted>, event: Ses
   }
 }
 
-function otherCalls(key: string): ToolError {
+function keyReusedError(key: string): ToolError {
   return new ToolError("conflict", `The idempotency key ${JSON.stringify(key)} was used for other calls of this session.`, {
     hint: "Use a new key for new calls.",
   });

@@ -2,21 +2,21 @@
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { pendingResult } from "../core/job-message.ts";
-import { wasKeptFromStarting } from "../core/kept-from-starting.ts";
+import { createPendingResult } from "../core/job-message.ts";
+import { wasBlockedByStore } from "../core/kept-from-starting.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Submission } from "../call/batch.ts";
-import { outcomeUnknown } from "../call/admit/reconcile-call.ts";
+import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import { readCall } from "../call/admit/read-call.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import { interruptedResult } from "./open-call.ts";
-import { readAhead, type CallRunner } from "./run-calls.ts";
-import { closedSession } from "./session-errors.ts";
-import { partsOf, type RuntimeSession } from "./runtime-session.ts";
-import { errorAfter, whenStored } from "./when-stored.ts";
-import { digestOfCalls, type KeyedOptions, type Submitted } from "./submissions.ts";
+import { preReadCalls, type CallRunner } from "./run-calls.ts";
+import { closedSessionError } from "./session-errors.ts";
+import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
+import { toStoreError, whenStored } from "./when-stored.ts";
+import { digestOfCalls, type KeyedOptions, type SubmittedBatch } from "./submissions.ts";
 
-export interface SubmitParts {
+export interface SubmitServices {
   readonly runner: CallRunner;
   /** Reads the events of a session, from a position on. */
   events(session: RuntimeSession, from: number): AsyncIterable<SessionEvent>;
@@ -27,33 +27,33 @@ export function submitCalls(
   session: RuntimeSession,
   calls: readonly ToolCall[],
   { keepsRefused = false, ...options }: KeyedOptions,
-  parts: SubmitParts,
+  services: SubmitServices,
 ): Promise<readonly ToolResult[]> {
-  if (session.closed) return Promise.reject(closedSession(session));
-  if (options.recordHistory === false) return Promise.reject(unrecorded());
+  if (session.closed) return Promise.reject(closedSessionError(session));
+  if (options.recordHistory === false) return Promise.reject(unrecordedError());
   const { idempotencyKey } = options;
-  const { inputLimits } = partsOf(session);
-  const sent = readAhead(calls, inputLimits);
+  const { inputLimits } = servicesOf(session);
+  const sent = preReadCalls(calls, inputLimits);
   const digest = digestOfCalls(sent, inputLimits);
   return session.submissions.results(idempotencyKey, digest, {
-    run: () => runList(session, sent, options, { runner: parts.runner, submission: { idempotencyKey, digest } }),
+    run: () => runList(session, sent, options, { runner: services.runner, submission: { idempotencyKey, digest } }),
     read: async (submitted) => {
-      const results = await readResults(session, { submitted, sent }, parts.events(session, submitted.startsAt)).catch(
+      const results = await readResults(session, { submitted, sent }, services.events(session, submitted.startsAt)).catch(
         (thrown: unknown) => {
-          throw errorAfter(thrown, undefined); // submitted before: the calls may have run, whatever keeps their results from being read
+          throw toStoreError(thrown, undefined); // submitted before: the calls may have run, whatever keeps their results from being read
         },
       );
       await whenStored(session, results);
       if (keepsRefused) return results;
-      const callIds = results.map((result) => (wasKeptFromStarting(result) ? undefined : result.callId));
+      const callIds = results.map((result) => (wasBlockedByStore(result) ? undefined : result.callId));
       const left = sent.filter((_call, index) => callIds[index] === undefined);
       if (left.length === 0) return results;
-      const work = { runner: parts.runner, submission: { idempotencyKey, digest, callIds } };
+      const work = { runner: services.runner, submission: { idempotencyKey, digest, callIds } };
       const again = await runList(session, left, options, work).catch((thrown: unknown) => {
-        throw thrown instanceof ToolError ? errorAfter(thrown, results) : thrown;
+        throw thrown instanceof ToolError ? toStoreError(thrown, results) : thrown;
       });
       const ends = again.values();
-      return results.map((result) => (wasKeptFromStarting(result) ? (ends.next().value ?? result) : result));
+      return results.map((result) => (wasBlockedByStore(result) ? (ends.next().value ?? result) : result));
     },
   });
 }
@@ -70,7 +70,7 @@ async function runList(
 
 async function readResults(
   session: RuntimeSession,
-  { submitted: { callIds }, sent }: { readonly submitted: Submitted; readonly sent: readonly ToolCall[] },
+  { submitted: { callIds }, sent }: { readonly submitted: SubmittedBatch; readonly sent: readonly ToolCall[] },
   events: AsyncIterable<SessionEvent>,
 ): Promise<readonly ToolResult[]> {
   const wanted = new Set(callIds);
@@ -82,8 +82,8 @@ async function readResults(
     const { callId } = event;
     if (event.type === "call-start") begun.set(callId, event.call.id);
     if (event.type === "job-start")
-      placeholders.set(callId, pendingResult({ callId, id: begun.get(callId), name: event.toolName, mode: event.mode }));
-    if (event.type === "output-keep") keepAgain(session, event);
+      placeholders.set(callId, createPendingResult({ callId, id: begun.get(callId), name: event.toolName, mode: event.mode }));
+    if (event.type === "output-keep") restoreOutput(session, event);
     if (event.type === "call-end") found.set(callId, event.result);
     if (found.size === wanted.size) break;
   }
@@ -91,8 +91,8 @@ async function readResults(
   // The recording or snapshot behind the session was taken before these calls began: whether they ran is not known, and nothing will end them.
   for (const [index, callId] of callIds.entries()) {
     if (begun.has(callId)) continue;
-    const { id, name } = readCall(sent[index], partsOf(session).inputLimits).call;
-    found.set(callId, interruptedResult({ callId, id, name }, outcomeUnknown(name, "The recording ends before this call.")));
+    const { id, name } = readCall(sent[index], servicesOf(session).inputLimits).call;
+    found.set(callId, interruptedResult({ callId, id, name }, outcomeUnknownError(name, "The recording ends before this call.")));
   }
   if (found.size < wanted.size)
     throw new ToolError("resource_busy", "The calls that were submitted under this idempotency key have not all ended yet.", {
@@ -102,13 +102,13 @@ async function readResults(
 }
 
 /** Restores the whole answer in memory, so that a program finds it after a crash as before. */
-function keepAgain(session: RuntimeSession, { callId, output, content }: SessionEvent & { readonly type: "output-keep" }): void {
-  const { largeResults } = partsOf(session);
+function restoreOutput(session: RuntimeSession, { callId, output, content }: SessionEvent & { readonly type: "output-keep" }): void {
+  const { largeResults } = servicesOf(session);
   if (output === undefined && content === undefined) return; // not all of it is in memory
-  if (!largeResults.has(session.id, callId)) largeResults.keep(session.id, callId, output, content);
+  if (!largeResults.has(session.id, callId)) largeResults.store(session.id, callId, output, content);
 }
 
-function unrecorded(): ToolError {
+function unrecordedError(): ToolError {
   return new ToolError("invalid_argument", 'The options "idempotencyKey" and "recordHistory: false" of execute() exclude each other.', {
     hint: "A result that is not recorded cannot be returned again.",
   });

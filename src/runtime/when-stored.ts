@@ -1,5 +1,5 @@
 /** Waits until the events that a session recorded are durable. */
-import { ToolError, hintsOf } from "../core/error.ts";
+import { ToolError, pickHints } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Session } from "../session/session.ts";
 
@@ -18,20 +18,20 @@ export async function whenStored(session: Session, results?: Results): Promise<v
     if (eventLog?.options.durability !== "async") await eventLog?.whenDurable();
     if (session.broken !== undefined) throw session.broken;
   } catch (thrown: unknown) {
-    throw errorAfter(thrown, results);
+    throw toStoreError(thrown, results);
   }
 }
 
 /** The error for all of these calls together. Its outcome is `not_started` only if none of them was begun. */
-export function errorAfter(thrown: unknown, results: Results | undefined): ToolError {
+export function toStoreError(thrown: unknown, results: Results | undefined): ToolError {
   const error = ToolError.fromUnknown(thrown, "store_failed");
-  if (error.outcome !== "not_started" || isNothingBegun(results)) return error;
+  if (error.outcome !== "not_started" || hasNothingStarted(results)) return error;
   const { code, message, retryable, details } = error;
-  return new ToolError(code, message, { retryable, outcome: "unknown", details, ...hintsOf(error), cause: error });
+  return new ToolError(code, message, { retryable, outcome: "unknown", details, ...pickHints(error), cause: error });
 }
 
 /** Holds an answer back until all recorded events are durable. @param refused called with the answer if the store fails */
-export function storedAnswer<T extends Results>(session: Session, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
+export function whenAnswerStored<T extends Results>(session: Session, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
   const { eventLog } = session;
   if (eventLog === undefined || eventLog.options.durability === "async") return Promise.resolve(answer);
   return answerWhenStored(session, answer, refused);
@@ -55,6 +55,6 @@ async function answerWhenStored<T extends Results>(session: Session, answer: T |
   return result;
 }
 
-function isNothingBegun(results: Results | undefined): boolean {
+function hasNothingStarted(results: Results | undefined): boolean {
   return results !== undefined && [results].flat().every(({ error, attempts }) => attempts === 0 && error?.outcome === "not_started");
 }

@@ -3,30 +3,30 @@ import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { Answerer } from "../call/route.ts";
 import type { OpenCall } from "./open-call.ts";
-import { partsOf, type RuntimeSession } from "./runtime-session.ts";
+import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
 
 /** The reason given for a model's message that was cut off by the end of the process. */
 export const CUT_OFF = "the process ended before the model's message was complete";
 
 /** Why an open call is not run, or not run again, provided that it has not run yet; undefined if it is run. */
-export function whyNotRun(
+export function findNotRunError(
   session: RuntimeSession,
   open: OpenCall,
   known: { readonly answerers: readonly Answerer[] | ToolError | undefined; readonly wasReal: boolean; readonly runsAgain: boolean },
 ): ToolError | undefined {
-  if (open.wasNeverWhole) return neverWhole(session, open, known.wasReal); // its result is not shown
-  if (!known.runsAgain) return neverRun(open);
+  if (open.hasIncompleteMessage) return incompleteMessageError(session, open, known.wasReal); // its result is not shown
+  if (!known.runsAgain) return notRunAgainError(open);
   if (known.answerers instanceof ToolError) return known.answerers;
-  if (open.isStrict && !wasDispatched(open)) return neverRun(open);
-  return open.isRewritten && open.intent === undefined ? neverMade(open) : undefined;
+  if (open.isStrict && !passedStrictChecks(open)) return notRunAgainError(open);
+  return open.isRewritten && open.intent === undefined ? notRewrittenError(open) : undefined;
 }
 
 /** Whether its batch is known to have passed its checks; a call of a strict batch is run only then. */
-function wasDispatched({ intent, job, remoteId, wasCleared, hasMadeCalls }: OpenCall): boolean {
-  return intent !== undefined || job !== undefined || remoteId !== undefined || wasCleared || hasMadeCalls;
+function passedStrictChecks({ intent, job, remoteId, reachedApproval, hasMadeCalls }: OpenCall): boolean {
+  return intent !== undefined || job !== undefined || remoteId !== undefined || reachedApproval || hasMadeCalls;
 }
 
-function neverMade({ call }: OpenCall): ToolError {
+function notRewrittenError({ call }: OpenCall): ToolError {
   return new ToolError("cancelled", `${call.name} was not run: the process ended before its input was rewritten.`, {
     outcome: "not_started",
     hint: "Call it again with the values in place of its references.",
@@ -37,10 +37,10 @@ function neverMade({ call }: OpenCall): ToolError {
  * The error of a call whose message has no end in the store. A non-repeatable call starts only once its intent is durable, and the end of its message
  * before that. A read starts before the message ends, and a repeatable write before the end is durable.
  */
-function neverWhole(session: RuntimeSession, { call }: OpenCall, wasReal: boolean): ToolError {
+function incompleteMessageError(session: RuntimeSession, { call }: OpenCall, wasReal: boolean): ToolError {
   const input = isJsonObject(call.input) ? call.input : {};
-  const parts = partsOf(session);
-  const plans = parts.registry.overloads(call.name).map((tool) => parts.planOf(tool));
+  const services = servicesOf(session);
+  const plans = services.registry.overloads(call.name).map((tool) => services.planOf(tool));
   const effects = plans.map((plan) => plan.effectsOf(input));
   if (!wasReal || (effects.length > 0 && effects.every(({ repeatable }) => !repeatable)))
     return new ToolError("cancelled", `${call.name} was not run: ${CUT_OFF}.`, { outcome: "not_started" });
@@ -59,7 +59,7 @@ function neverWhole(session: RuntimeSession, { call }: OpenCall, wasReal: boolea
   );
 }
 
-function neverRun({ call }: OpenCall): ToolError {
+function notRunAgainError({ call }: OpenCall): ToolError {
   return new ToolError("cancelled", `${call.name} was interrupted by the end of its process and was not run again.`, {
     outcome: "unknown",
     hint: "Call it again: it was never started, or may be repeated.",

@@ -3,42 +3,42 @@ import { ToolError } from "../core/error.ts";
 import { isInstanceOfClass } from "../core/base/class-instance.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { KNOWN_KEYWORDS, SCHEMA_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "./keyword-names.ts";
-import { isOwnSchema, isStandardSchema, wayOf } from "./library-schema.ts";
+import { isHaftSchema, isStandardSchema, conversionHint } from "./library-schema.ts";
 
 /**
  * @throws ToolError `invalid_schema` for a schema of a library, an object with such schemas as its properties, and properties without a schema
  * around them
  */
 export function checkJsonSchema(source: unknown): void {
-  checkOfNoLibrary(source);
+  checkNotLibrarySchema(source);
   checkHasKeywords(source);
 }
 
 /** Like `checkJsonSchema`, for a schema that another system wrote, which may be properties only. */
-export function checkOfNoLibrary(source: unknown): void {
-  if (isOfLibrary(source))
+export function checkNotLibrarySchema(source: unknown): void {
+  if (isLibrarySchema(source))
     throw new ToolError("invalid_schema", `This is a schema of ${JSON.stringify(source["~standard"].vendor)}, not a JSON Schema.`, {
       hint: "Pass it to defineTool() as it is. z.toJSONSchema(schema) converts a zod schema to JSON Schema.",
     });
-  checkHasNoFunctions(source);
-  checkIsOneSchema(source);
+  checkNoFunctions(source);
+  checkNoLibraryFields(source);
 }
 
 /** True for a schema of a library. JSON Schema written by a library, as by `z.toJSONSchema()`, has a non-enumerable `~standard` and is none. */
-function isOfLibrary(value: unknown): value is Parameters<typeof isOwnSchema>[0] {
-  if (!isStandardSchema(value) || isOwnSchema(value)) return false;
+function isLibrarySchema(value: unknown): value is Parameters<typeof isHaftSchema>[0] {
+  if (!isStandardSchema(value) || isHaftSchema(value)) return false;
   return isInstanceOfClass(value) || Object.keys(value).includes("~standard");
 }
 
 /** Throws if fields of the object are schemas of a library, as other libraries accept them: `{ city: z.string() }`. */
-function checkIsOneSchema(source: unknown): void {
+function checkNoLibraryFields(source: unknown): void {
   if (!isJsonObject(source) || "toJSON" in source) return;
   const { properties } = source;
   const fields = [
     ...(isJsonObject(properties) ? Object.entries(properties) : []),
-    ...Object.entries(source).filter(([key]) => !LEFT.has(key)),
+    ...Object.entries(source).filter(([key]) => !UNCHECKED_KEYS.has(key)),
   ];
-  const field = fields.find(([, value]) => isOfLibrary(value) || functionOf(value) !== undefined);
+  const field = fields.find(([, value]) => isLibrarySchema(value) || findFunctionName(value) !== undefined);
   if (field === undefined) return;
   throw new ToolError("invalid_schema", `${JSON.stringify(field[0])} is a schema of a library, which cannot be part of a JSON Schema.`, {
     hint: "Combine the fields into one schema: z.object({ … }) in zod.",
@@ -46,26 +46,26 @@ function checkIsOneSchema(source: unknown): void {
 }
 
 /** Throws for classes and for schemas of libraries without Standard Schema, such as io-ts, superstruct and runtypes. */
-function checkHasNoFunctions(source: unknown): void {
-  const hint = typeof source === "function" && "ast" in source ? wayOf("effect") : wayOf("");
+function checkNoFunctions(source: unknown): void {
+  const hint = typeof source === "function" && "ast" in source ? conversionHint("effect") : conversionHint("");
   if (typeof source === "function")
     throw new ToolError("invalid_schema", "A schema must be an object or a boolean, not a function.", { hint });
-  const name = functionOf(source);
+  const name = findFunctionName(source);
   if (name === undefined) return;
   throw new ToolError("invalid_schema", `${JSON.stringify(name)} is a function, which a JSON Schema cannot contain.`, { hint });
 }
 
 /** Keys that are not checked here: the compiler reports invalid keyword values. */
-const LEFT: ReadonlySet<string> = new Set(["constructor", ...KNOWN_KEYWORDS]);
+const UNCHECKED_KEYS: ReadonlySet<string> = new Set(["constructor", ...KNOWN_KEYWORDS]);
 
 /** Returns the name of a function among the properties of an object and of its class; undefined if the object has `toJSON`. */
-function functionOf(value: unknown): string | undefined {
+function findFunctionName(value: unknown): string | undefined {
   if (typeof value === "function") return value.name;
   if (typeof value !== "object" || value === null || Array.isArray(value) || "toJSON" in value) return undefined;
   for (let object: unknown = value; typeof object === "object" && object !== null; object = Object.getPrototypeOf(object)) {
     if (object !== value && Object.getPrototypeOf(object) === null) return undefined; // Object.prototype, of any realm
     for (const name of Object.getOwnPropertyNames(object)) {
-      if (LEFT.has(name) || name.startsWith("~")) continue;
+      if (UNCHECKED_KEYS.has(name) || name.startsWith("~")) continue;
       const member: unknown = Object.getOwnPropertyDescriptor(object, name)?.value; // calls no getter
       if (typeof member === "function" && !isStandardSchema(member)) return name;
     }

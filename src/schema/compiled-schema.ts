@@ -1,8 +1,8 @@
 /** The parts of a compiled schema: nodes, rules and resources, and the state of one validation. */
-import { isPrototypeBare } from "../core/base/json.ts";
+import { isObjectPrototypeClean } from "../core/base/json.ts";
 import type { Evaluated } from "./keywords/evaluated.ts";
-import { escapeStep } from "../core/base/json-pointer.ts";
-import { type SchemaProblem, problemAt, showValue } from "./schema-problem.ts";
+import { escapePointerStep } from "../core/base/json-pointer.ts";
+import { type SchemaProblem, createProblem, showValue } from "./schema-problem.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
 export interface RawSchema {
@@ -46,7 +46,7 @@ export class SchemaNode implements Location {
   types = ANY_TYPE;
   rules: readonly Rule[] = NO_RULES;
   /** Whether a visit needs more than the rules: see `evaluate`. */
-  special = false;
+  needsTracking = false;
   /** Rules that need to know what the other rules evaluated. They run last, and only if all others match. */
   readonly lateRules: Rule[] = [];
   /** Subschemas that are applied to the same value as this one, including references. */
@@ -66,7 +66,7 @@ export class SchemaNode implements Location {
 export function schemaPointer(location: Location | undefined, keyword = ""): string {
   const steps: string[] = keyword === "" ? [] : [keyword];
   for (let at = location; at !== undefined; at = at.parent) {
-    if (at.step !== undefined) steps.push(escapeStep(String(at.step)));
+    if (at.step !== undefined) steps.push(escapePointerStep(String(at.step)));
     if (at.keyword !== "") steps.push(at.keyword);
   }
   return ["#", ...steps.reverse()].join("/");
@@ -89,19 +89,19 @@ export interface DynamicScope {
 }
 
 /** The result of an evaluation whose problems are not reported directly. */
-export interface Aside {
+export interface TrialResult {
   readonly valid: boolean;
   readonly problems: readonly SchemaProblem[];
 }
 
-const MAX_ASIDE_PROBLEMS = 5;
+const MAX_TRIAL_PROBLEMS = 5;
 
 /** Shared by all runs that do not explain, which never write to them. */
 const NO_PROBLEMS: SchemaProblem[] = [];
 const NO_PATH: (string | number)[] = [];
-const NOTHING_SHOWN = new Map<object, string>();
+const NO_SHOWN_TEXTS = new Map<object, string>();
 /** Maximum number of incomplete loops over keys in one run. */
-const MAX_LOOPS_LEFT_EARLY = 4;
+const MAX_EARLY_EXITS = 4;
 /** The cost of describing a problem, in steps. */
 const STEPS_PER_PROBLEM = 60;
 
@@ -129,29 +129,29 @@ export class ValidationRun {
     this.explaining = maxProblems > 0;
     this.problems = this.explaining ? [] : NO_PROBLEMS;
     this.path = this.explaining ? [] : NO_PATH;
-    this.shown = this.explaining ? new Map() : NOTHING_SHOWN;
-    this.loopsLeft = this.explaining || !isPrototypeBare() ? 0 : MAX_LOOPS_LEFT_EARLY;
+    this.shown = this.explaining ? new Map() : NO_SHOWN_TEXTS;
+    this.loopsLeft = this.explaining || !isObjectPrototypeClean() ? 0 : MAX_EARLY_EXITS;
   }
 
   /** Whether the object may be checked by a loop over its keys, which sees only own keys. */
-  mayLoop(object: object): boolean {
+  canLoopKeys(object: object): boolean {
     if (this.loopsLeft === 0 || this.explaining || this.evaluated !== undefined) return false;
     return Object.getPrototypeOf(object) === Object.prototype;
   }
 
   /** Counts a loop that ended early: it listed all keys of the object without a charge. */
-  leaveLoop(): undefined {
+  countEarlyExit(): undefined {
     this.loopsLeft--;
   }
 
   /** Charges for work other than visits. Returns false if the budget is used up. */
   spend(steps: number): boolean {
     this.stepsLeft = Math.floor(this.stepsLeft - steps); // an integer, which is faster than fractions
-    return this.stepsLeft >= 0 || this.giveUp("the value takes too much work to check");
+    return this.stepsLeft >= 0 || this.abort("the value takes too much work to check");
   }
 
   /** Aborts the validation: every further visit fails at once. Returns false. */
-  giveUp(reason: string): false {
+  abort(reason: string): false {
     this.limit ??= reason;
     this.stepsLeft = -1;
     return false;
@@ -159,28 +159,28 @@ export class ValidationRun {
 
   /** Reports a problem of the current value, or of its part `step`. Returns false. */
   report(keyword: string, message: string, step?: string | number): false {
-    if (!this.goesOn() || !this.spend(STEPS_PER_PROBLEM + 2 * this.path.length)) return false;
-    this.problems.push(problemAt(step === undefined ? this.path : [...this.path, step], keyword, message));
+    if (!this.shouldContinue() || !this.spend(STEPS_PER_PROBLEM + 2 * this.path.length)) return false;
+    this.problems.push(createProblem(step === undefined ? this.path : [...this.path, step], keyword, message));
     return false;
   }
 
   /** Returns a short text for a value. Cached per object, since reading even the first key means listing all keys. */
-  show(value: unknown): string {
+  showCached(value: unknown): string {
     if (typeof value !== "object" || value === null) return showValue(value);
     return getOrAdd(this.shown, value, showValue);
   }
 
   /** True if, after a failure, the rest is still worth checking. */
-  goesOn(): boolean {
+  shouldContinue(): boolean {
     return this.explaining && this.limit === undefined && this.problems.length < this.maxProblems;
   }
 
   /** Runs `judge` while explaining, and returns its first few problems instead of reporting them. */
-  aside(judge: () => boolean): Aside {
+  runTrial(judge: () => boolean): TrialResult {
     const { problems, maxProblems } = this;
     const found: SchemaProblem[] = [];
     this.problems = found;
-    this.maxProblems = Math.min(MAX_ASIDE_PROBLEMS, maxProblems);
+    this.maxProblems = Math.min(MAX_TRIAL_PROBLEMS, maxProblems);
     const valid = judge();
     this.problems = problems;
     this.maxProblems = maxProblems;
@@ -188,8 +188,8 @@ export class ValidationRun {
   }
 
   /** Reports the problems of an `aside`. Returns false. */
-  adopt(problems: readonly SchemaProblem[]): false {
-    for (const problem of problems) if (this.goesOn()) this.problems.push(problem);
+  reportAll(problems: readonly SchemaProblem[]): false {
+    for (const problem of problems) if (this.shouldContinue()) this.problems.push(problem);
     return false;
   }
 }

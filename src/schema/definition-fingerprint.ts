@@ -76,7 +76,7 @@ export function fingerprintOf(name: string, hashes: ReadonlyMap<string, string>)
 }
 
 function rawField(tool: Tool, field: DefinitionField): unknown {
-  if (field === "effects") return tool.effects === undefined ? undefined : flagsOf(tool.effects);
+  if (field === "effects") return tool.effects === undefined ? undefined : effectsAsData(tool.effects);
   if (field === "annotations" || field === "http") {
     const value = tool.metadata !== undefined && Object.hasOwn(tool.metadata, field) ? tool.metadata[field] : undefined;
     return isEmptyObject(value) ? undefined : value;
@@ -85,7 +85,7 @@ function rawField(tool: Tool, field: DefinitionField): unknown {
 }
 
 /** Returns the effects as data; a computed key only as the fact that it is computed. */
-function flagsOf({ reads, writes, idempotent, external, destructive, commutative }: Effects): JsonValue {
+function effectsAsData({ reads, writes, idempotent, external, destructive, commutative }: Effects): JsonValue {
   return {
     ...(reads === undefined ? {} : { reads: typeof reads === "function" ? COMPUTED : reads }),
     ...(writes === undefined ? {} : { writes: typeof writes === "function" ? COMPUTED : writes }),

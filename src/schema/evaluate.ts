@@ -3,7 +3,7 @@ import type { JsonSchema } from "../core/tool.ts";
 import { ANY_TYPE, type Rule, type SchemaNode, ValidationRun } from "./compiled-schema.ts";
 import { Evaluated } from "./keywords/evaluated.ts";
 import { MAX_PROBLEMS, MAX_VISIT_DEPTH } from "./schema-limits.ts";
-import { type SchemaProblem, problemAt, typeName } from "./schema-problem.ts";
+import { type SchemaProblem, createProblem, typeName } from "./schema-problem.ts";
 
 const [NULL, BOOLEAN, INTEGER, FRACTION, STRING, ARRAY, OBJECT] = [1, 2, 4, 8, 16, 32, 64] as const;
 
@@ -16,10 +16,10 @@ const [NULL, BOOLEAN, INTEGER, FRACTION, STRING, ARRAY, OBJECT] = [1, 2, 4, 8, 1
 export function evaluate(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
   if (--run.stepsLeft < 0) return run.spend(0);
   if (node.types !== ANY_TYPE && (node.types & typeBit(value)) === 0) return run.explaining && reportType(node, value, run);
-  if (node.rules.length === 0 && !node.special) return true;
-  if (run.depth >= MAX_VISIT_DEPTH) return run.giveUp(`the value is nested too deeply (more than ${MAX_VISIT_DEPTH} steps of checking)`);
+  if (node.rules.length === 0 && !node.needsTracking) return true;
+  if (run.depth >= MAX_VISIT_DEPTH) return run.abort(`the value is nested too deeply (more than ${MAX_VISIT_DEPTH} steps of checking)`);
   run.depth++;
-  const valid = node.special || run.evaluated !== undefined ? applyTracking(node, value, run) : applyRules(node.rules, value, run);
+  const valid = node.needsTracking || run.evaluated !== undefined ? applyTracking(node, value, run) : applyRules(node.rules, value, run);
   run.depth--;
   return valid;
 }
@@ -37,7 +37,7 @@ export function evaluateChild(node: SchemaNode, value: unknown, run: ValidationR
 }
 
 /** Like `evaluate`, without reporting problems. */
-export function test(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
+export function evaluateSilently(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
   const explaining = run.explaining;
   run.explaining = false;
   const valid = evaluate(node, value, run);
@@ -46,10 +46,10 @@ export function test(node: SchemaNode, value: unknown, run: ValidationRun): bool
 }
 
 /** Like `evaluateChild`, without reporting problems. */
-export function testChild(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
+export function evaluateChildSilently(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
   const evaluated = run.evaluated;
   run.evaluated = undefined;
-  const valid = test(node, value, run);
+  const valid = evaluateSilently(node, value, run);
   run.evaluated = evaluated;
   return valid;
 }
@@ -60,7 +60,7 @@ function applyRules(rules: readonly Rule[], value: unknown, run: ValidationRun):
   let valid = true;
   for (let index = 0; index < rules.length; index++) {
     if (rules[index]?.(value, run) === true) continue;
-    if (!run.goesOn()) return false;
+    if (!run.shouldContinue()) return false;
     valid = false;
   }
   return valid;
@@ -140,9 +140,9 @@ export class CompiledValidator {
     try {
       evaluate(this.root, value, run);
     } catch {
-      run.giveUp("the value cannot be read");
+      run.abort("the value cannot be read");
     }
     if (run.limit === undefined) return run.problems;
-    return [...run.problems.slice(0, Math.max(0, max - 1)), problemAt([], "limit", run.limit)];
+    return [...run.problems.slice(0, Math.max(0, max - 1)), createProblem([], "limit", run.limit)];
   }
 }

@@ -1,12 +1,12 @@
 /** Converts schemas of other systems, with the type names of Python, Java and others, to JSON Schema. */
 import { ToolError } from "../core/error.ts";
 import type { JsonLimits } from "../core/base/json-limits.ts";
-import { copyJson, isJsonObject, jsonPath, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import { copyJson, isJsonObject, formatJsonPath, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
-import { checkOfNoLibrary } from "./check-json-schema.ts";
+import { checkNotLibrarySchema } from "./check-json-schema.ts";
 import { mapKeywords } from "./keywords/map-keywords.ts";
 import { showValue } from "./schema-problem.ts";
-import { wordsFor } from "../core/base/wording.ts";
+import { wordEntries } from "../core/base/wording.ts";
 
 /** A converted schema, and what was changed. */
 export interface ImportedSchema {
@@ -18,14 +18,14 @@ export interface ImportedSchema {
 
 /** Type names of other systems, in lower case; undefined = any type, so the keyword is left out. */
 const TYPE_WORDS: ReadonlyMap<string, string | undefined> = new Map([
-  ...wordsFor("object", "object dict dictionary hashmap hashtable map"),
-  ...wordsFor("array", "array list arraylist tuple set queue stack"),
-  ...wordsFor("number", "number float double decimal"),
-  ...wordsFor("integer", "integer int long short byte bigint"),
-  ...wordsFor("string", "string str char text"),
-  ...wordsFor("boolean", "boolean bool"),
-  ...wordsFor("null", "null none"),
-  ...wordsFor(undefined, "any"),
+  ...wordEntries("object", "object dict dictionary hashmap hashtable map"),
+  ...wordEntries("array", "array list arraylist tuple set queue stack"),
+  ...wordEntries("number", "number float double decimal"),
+  ...wordEntries("integer", "integer int long short byte bigint"),
+  ...wordEntries("string", "string str char text"),
+  ...wordEntries("boolean", "boolean bool"),
+  ...wordEntries("null", "null none"),
+  ...wordEntries(undefined, "any"),
   ["", undefined] as const,
 ]);
 
@@ -40,7 +40,7 @@ const TYPE_WORDS: ReadonlyMap<string, string | undefined> = new Map([
  */
 export function importSchema(raw: unknown): ImportedSchema {
   if (raw === undefined || raw === null) return { schema: Object.freeze({ type: "object" }), notes: [] };
-  checkOfNoLibrary(raw);
+  checkNotLibrarySchema(raw);
   const copy = copySchema(raw);
   if (typeof copy === "boolean") return { schema: copy, notes: [] };
   const notes: string[] = [];
@@ -70,14 +70,14 @@ function importType(type: JsonValue, steps: readonly (string | number)[], notes:
   if (typeof type === "string") {
     const word = importWord(type);
     if (word !== type)
-      notes.push(`${jsonPath(steps)}: ${JSON.stringify(type)} → ${word === undefined ? "any type" : JSON.stringify(word)}`);
+      notes.push(`${formatJsonPath(steps)}: ${JSON.stringify(type)} → ${word === undefined ? "any type" : JSON.stringify(word)}`);
     return word;
   }
   if (!Array.isArray(type)) return type;
   const words = (type as readonly JsonValue[]).map((word) => (typeof word === "string" ? importWord(word) : word));
   const distinct = words.includes(undefined) ? undefined : [...new Set(words)].filter((word) => word !== undefined);
   if (distinct !== undefined && distinct.length === type.length && words.every((word, index) => word === type[index])) return type;
-  notes.push(`${jsonPath(steps)}: ${JSON.stringify(type)} → ${distinct === undefined ? "any type" : JSON.stringify(distinct)}`);
+  notes.push(`${formatJsonPath(steps)}: ${JSON.stringify(type)} → ${distinct === undefined ? "any type" : JSON.stringify(distinct)}`);
   return distinct === undefined ? undefined : Object.freeze(distinct);
 }
 

@@ -9,12 +9,12 @@ export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
 }
 
 /** True for the schema of a defined tool: plain JSON Schema with Haft's own `~standard`. */
-export function isOwnSchema(source: StandardSchemaV1): boolean {
+export function isHaftSchema(source: StandardSchemaV1): boolean {
   return source["~standard"].vendor === "haft";
 }
 
 /** How to get a JSON Schema from a schema of each library, by vendor. */
-const WAYS: ReadonlyMap<string, string> = new Map([
+const CONVERSION_HINTS: ReadonlyMap<string, string> = new Map([
   ["zod", 'Use zod ≥ 4.2: npm install zod@4, and import from "zod", not from "zod/v3" or "zod/mini".'],
   ["valibot", "Wrap it: toStandardJsonSchema(schema) from @valibot/to-json-schema."],
   ["arktype", "Use arktype ≥ 2.1.28: npm install arktype@2."],
@@ -22,6 +22,6 @@ const WAYS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Returns how to get a JSON Schema from a schema of this library, for a hint. */
-export function wayOf(vendor: string): string {
-  return WAYS.get(vendor) ?? "Use a library or a version of it that has `~standard.jsonSchema`, such as zod ≥ 4.2, or give a JSON Schema.";
+export function conversionHint(vendor: string): string {
+  return CONVERSION_HINTS.get(vendor) ?? "Use a library or a version of it that has `~standard.jsonSchema`, such as zod ≥ 4.2, or give a JSON Schema.";
 }

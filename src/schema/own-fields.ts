@@ -2,12 +2,12 @@
 import type { RawSchema } from "./compiled-schema.ts";
 
 /** Whether an object has an own field; `undefined` counts as absent, as in JSON. */
-export function isPresent(object: RawSchema, name: string): boolean {
+export function hasField(object: RawSchema, name: string): boolean {
   return object[name] !== undefined && Object.hasOwn(object, name);
 }
 
 /** Returns the names of the present fields, in their own order. */
-export function presentNames(object: RawSchema): readonly string[] {
+export function fieldNames(object: RawSchema): readonly string[] {
   const names = Object.keys(object);
   return names.every((name) => object[name] !== undefined) ? names : names.filter((name) => object[name] !== undefined);
 }

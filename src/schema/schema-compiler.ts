@@ -1,9 +1,9 @@
 /** Compiles a schema document to nodes: one pass over its subschemas, then its references. */
 import { isJsonObject } from "../core/base/json.ts";
 import { type Location, NEVER, type RawSchema, type Rule, SchemaNode, type SchemaResource } from "./compiled-schema.ts";
-import { DIALECTS, LATEST, dialectNamed, dialectOf } from "./references/dialects.ts";
-import { own } from "../core/base/own.ts";
-import { type Reference, type SubschemaCompiler, refuse, stringOf } from "./keywords/keyword.ts";
+import { DIALECTS, LATEST, getDialect, findDialectByUri } from "./references/dialects.ts";
+import { getOwn } from "../core/base/own.ts";
+import { type Reference, type SubschemaCompiler, throwInvalidSchema, readStringKeyword } from "./keywords/keyword.ts";
 import { checkReferenceGraph } from "./references/reference-graph.ts";
 import { DEFAULT_URI, absoluteUri, splitUri, walkPointer } from "./references/reference-uri.ts";
 import { RECURSIVE_ANCHOR } from "./keywords/reference-keywords.ts";
@@ -46,12 +46,12 @@ function newResource(raw: RawSchema, uri: string, dialect: string): SchemaResour
 }
 
 function declaredDialect(raw: RawSchema, location: Location): string | undefined {
-  const uri = own(raw, "$schema");
+  const uri = getOwn(raw, "$schema");
   if (uri === undefined) return undefined;
-  const found = typeof uri === "string" ? dialectOf(uri) : undefined;
+  const found = typeof uri === "string" ? findDialectByUri(uri) : undefined;
   if (found !== undefined) return found.name;
   const known = DIALECTS.map((dialect) => dialect.uri).join(", ");
-  return refuse(location, "$schema", `the dialect ${showValue(uri)} is not supported`, `Supported dialects: ${known}.`);
+  return throwInvalidSchema(location, "$schema", `the dialect ${showValue(uri)} is not supported`, `Supported dialects: ${known}.`);
 }
 
 class DocumentCompiler implements SubschemaCompiler {
@@ -71,11 +71,11 @@ class DocumentCompiler implements SubschemaCompiler {
 
   compile(raw: unknown, location: Location, outer: SchemaResource): SchemaNode {
     if (typeof raw !== "boolean" && !isJsonObject(raw)) {
-      return refuse(location, "", `a schema must be an object or a boolean, not ${showValue(raw)}`);
+      return throwInvalidSchema(location, "", `a schema must be an object or a boolean, not ${showValue(raw)}`);
     }
-    if (++this.subschemas > MAX_SUBSCHEMAS) return refuse(location, "", `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
+    if (++this.subschemas > MAX_SUBSCHEMAS) return throwInvalidSchema(location, "", `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
     const node = new SchemaNode(typeof raw === "boolean" ? EMPTY : raw, location, outer);
-    if (node.nesting > MAX_SCHEMA_DEPTH) return refuse(location, "", `the schema is nested more than ${MAX_SCHEMA_DEPTH} levels deep`);
+    if (node.nesting > MAX_SCHEMA_DEPTH) return throwInvalidSchema(location, "", `the schema is nested more than ${MAX_SCHEMA_DEPTH} levels deep`);
     if (typeof raw === "boolean") {
       if (!raw) node.rules = NEVER;
       return node;
@@ -83,20 +83,20 @@ class DocumentCompiler implements SubschemaCompiler {
     this.nodes.set(raw, node);
     this.allNodes.push(node);
     if (location === ROOT) this.resources.set(outer.uri, outer);
-    if (Object.hasOwn(raw, "$id")) this.identify(node);
+    if (Object.hasOwn(raw, "$id")) this.applyId(node);
     this.compileKeywords(node);
     return node;
   }
 
   private compileKeywords(node: SchemaNode): void {
     const { raw } = node;
-    const { bits, compilers, besideRef } = dialectNamed(node.resource.dialect);
+    const { bits, compilers, refSiblingBits } = getDialect(node.resource.dialect);
     let present = 0;
     for (const keyword of Object.keys(raw)) {
       const bit = bits.get(keyword);
       if (bit !== undefined && raw[keyword] !== undefined) present |= bit;
     }
-    if (besideRef !== -1 && Object.hasOwn(raw, "$ref")) present &= besideRef;
+    if (refSiblingBits !== -1 && Object.hasOwn(raw, "$ref")) present &= refSiblingBits;
     if (present === 0) return;
     const rules: Rule[] = [];
     while (present !== 0) {
@@ -106,51 +106,51 @@ class DocumentCompiler implements SubschemaCompiler {
       if (rule !== undefined) rules.push(rule);
     }
     if (rules.length > 0) node.rules = rules;
-    if (node.lateRules.length > 0) node.special = true;
+    if (node.lateRules.length > 0) node.needsTracking = true;
   }
 
   /** Gives a subschema with an `$id` its own resource, or, up to draft-07, an anchor. */
-  private identify(node: SchemaNode): void {
+  private applyId(node: SchemaNode): void {
     const outer = node.resource;
-    const { idNamesAnchors, besideRef } = dialectNamed(outer.dialect);
-    if (besideRef !== -1 && Object.hasOwn(node.raw, "$ref")) return;
-    const id = stringOf(node, "$id") ?? "";
+    const { idDefinesAnchors, refSiblingBits } = getDialect(outer.dialect);
+    if (refSiblingBits !== -1 && Object.hasOwn(node.raw, "$ref")) return;
+    const id = readStringKeyword(node, "$id") ?? "";
     const { base, fragment } = splitUri(id);
-    if (fragment !== "" && !idNamesAnchors) {
-      return refuse(node, "$id", `$id must not have a fragment, but ${showValue(id)} has one`, "Name a part of a schema with $anchor.");
+    if (fragment !== "" && !idDefinesAnchors) {
+      return throwInvalidSchema(node, "$id", `$id must not have a fragment, but ${showValue(id)} has one`, "Name a part of a schema with $anchor.");
     }
     const uri = base === "" ? outer.uri : absoluteUri(base, outer.uri);
-    if (uri === undefined) return refuse(node, "$id", `${showValue(id)} is not a URI reference`);
-    if (uri !== outer.uri) this.enter(node, newResource(node.raw, uri, declaredDialect(node.raw, node) ?? outer.dialect));
-    if (fragment !== "") this.anchor(node, "$id", fragment, false);
+    if (uri === undefined) return throwInvalidSchema(node, "$id", `${showValue(id)} is not a URI reference`);
+    if (uri !== outer.uri) this.addResource(node, newResource(node.raw, uri, declaredDialect(node.raw, node) ?? outer.dialect));
+    if (fragment !== "") this.addAnchor(node, "$id", fragment, false);
   }
 
-  private enter(node: SchemaNode, resource: SchemaResource): void {
-    if (this.resources.has(resource.uri)) refuse(node, "$id", `the $id ${showValue(resource.uri)} is used twice`);
+  private addResource(node: SchemaNode, resource: SchemaResource): void {
+    if (this.resources.has(resource.uri)) throwInvalidSchema(node, "$id", `the $id ${showValue(resource.uri)} is used twice`);
     this.resources.set(resource.uri, resource);
     node.resource = resource;
   }
 
-  child(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode {
+  compileChild(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode {
     return this.compile(raw, { parent, keyword, step }, parent.resource);
   }
 
-  inPlaceChild(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode {
-    const node = this.child(parent, keyword, raw, step);
+  compileInPlaceChild(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode {
+    const node = this.compileChild(parent, keyword, raw, step);
     parent.inPlace.push(node);
     return node;
   }
 
-  reference(from: SchemaNode, keyword: string, uri: string): Reference {
+  addReference(from: SchemaNode, keyword: string, uri: string): Reference {
     const reference: Reference = { from, keyword, uri, target: undefined, dynamicAnchor: undefined };
     this.references.push(reference);
     return reference;
   }
 
-  anchor(node: SchemaNode, keyword: string, name: string, dynamic: boolean): void {
+  addAnchor(node: SchemaNode, keyword: string, name: string, dynamic: boolean): void {
     const { anchors, dynamicAnchors } = node.resource;
     const known = anchors.get(name);
-    if (known !== undefined && known !== node) refuse(node, keyword, `the anchor ${showValue(name)} is used twice`);
+    if (known !== undefined && known !== node) throwInvalidSchema(node, keyword, `the anchor ${showValue(name)} is used twice`);
     anchors.set(name, node);
     if (dynamic) dynamicAnchors.set(name, node);
   }
@@ -158,7 +158,7 @@ class DocumentCompiler implements SubschemaCompiler {
   spend(node: SchemaNode, keyword: string, values: number): void {
     this.values += values;
     if (this.values <= MAX_SCHEMA_VALUES) return;
-    refuse(
+    throwInvalidSchema(
       node,
       keyword,
       `the schema has too many names, values and patterns: more than ${MAX_SCHEMA_VALUES}, where a pattern counts as several`,
@@ -171,21 +171,21 @@ class DocumentCompiler implements SubschemaCompiler {
     let isDynamic = false;
     for (const reference of this.references) {
       const { base, fragment } = splitUri(reference.uri);
-      const target = this.find(reference, base, fragment);
+      const target = this.findTarget(reference, base, fragment);
       reference.target = target;
       reference.dynamicAnchor = dynamicAnchorOf(reference, target, fragment);
       if (reference.dynamicAnchor === undefined) reference.from.inPlace.push(target);
       else isDynamic = true;
     }
-    if (isDynamic) for (const node of this.allNodes) node.special = true;
+    if (isDynamic) for (const node of this.allNodes) node.needsTracking = true;
     checkReferenceGraph(this.allNodes);
   }
 
-  private find(reference: Reference, base: string, fragment: string): SchemaNode {
+  private findTarget(reference: Reference, base: string, fragment: string): SchemaNode {
     const { from, keyword, uri } = reference;
     const resource = base === "" ? from.resource : this.resources.get(absoluteUri(base, from.resource.uri) ?? "");
     if (resource === undefined) {
-      return refuse(
+      return throwInvalidSchema(
         from,
         keyword,
         `${showValue(uri)} is not part of this schema, and schemas are never fetched`,
@@ -193,7 +193,7 @@ class DocumentCompiler implements SubschemaCompiler {
       );
     }
     const target = this.findWithin(resource, fragment);
-    return target ?? refuse(from, keyword, `${showValue(uri)} does not point to anything`);
+    return target ?? throwInvalidSchema(from, keyword, `${showValue(uri)} does not point to anything`);
   }
 
   private findWithin(resource: SchemaResource, fragment: string): SchemaNode | undefined {

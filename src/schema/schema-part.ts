@@ -1,9 +1,9 @@
 /** Checks a value against a part of a schema, whose references still resolve within the whole document. */
-import { own } from "../core/base/own.ts";
+import { getOwn } from "../core/base/own.ts";
 import { type JsonObject, type JsonValue, isJsonObject } from "../core/base/json.ts";
 import { compileSchema, type CompileOptions, type Validator } from "./compile-schema.ts";
 import { DEFAULT_URI } from "./references/reference-uri.ts";
-import { escapeStep } from "../core/base/json-pointer.ts";
+import { escapePointerStep } from "../core/base/json-pointer.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
 /** Maximum number of subschemas that are compiled a second time, as parts, for one schema: about 200 ms in the worst case, once. */
@@ -14,7 +14,7 @@ const EMPTY: JsonObject = Object.freeze({});
 export class SchemaParts {
   readonly #root: JsonValue;
   readonly #validators = new Map<number, Map<JsonObject, Validator | undefined>>();
-  #places: Places | undefined;
+  #pointerIndex: PointerIndex | undefined;
   #schemasLeft = MAX_PART_SCHEMAS;
 
   constructor(root: JsonValue) {
@@ -22,7 +22,7 @@ export class SchemaParts {
   }
 
   /** True if the value matches this part of the schema; false also if the part cannot be checked on its own, or not within `maxSteps`. */
-  fits(schema: JsonValue, value: JsonValue, maxSteps: number): boolean {
+  matches(schema: JsonValue, value: JsonValue, maxSteps: number): boolean {
     if (typeof schema === "boolean") return schema;
     if (!isJsonObject(schema)) return false;
     const parts = getOrAdd(this.#validators, maxSteps, () => new Map());
@@ -33,17 +33,17 @@ export class SchemaParts {
   /** Compiles a part whose references still resolve within the whole document. */
   #compile(part: JsonObject, options: CompileOptions): Validator | undefined {
     if (!isJsonObject(this.#root)) return undefined;
-    this.#places ??= placesOf(this.#root);
-    const dialect = own(this.#root, "$schema");
+    this.#pointerIndex ??= indexPointers(this.#root);
+    const dialect = getOwn(this.#root, "$schema");
     const head = dialect === undefined ? EMPTY : { $schema: dialect };
     try {
-      const { pointers, hasReferences } = this.#places;
-      this.#schemasLeft -= hasReferences ? pointers.size : placesOf(part).pointers.size;
+      const { pointers, hasReferences } = this.#pointerIndex;
+      this.#schemasLeft -= hasReferences ? pointers.size : indexPointers(part).pointers.size;
       if (this.#schemasLeft < 0) return undefined;
       if (!hasReferences) return compileSchema({ ...head, allOf: [part] }, options);
       const pointer = pointers.get(part);
       if (pointer === undefined) return undefined;
-      const id = own(this.#root, "$id");
+      const id = getOwn(this.#root, "$id");
       const base = typeof id === "string" ? id : `${DEFAULT_URI}document`;
       const definitions = dialect === undefined || String(dialect).includes("2020") ? "$defs" : "definitions";
       const document = { ...this.#root, $id: base };
@@ -54,13 +54,13 @@ export class SchemaParts {
   }
 }
 
-interface Places {
+interface PointerIndex {
   /** JSON pointers, percent-encoded. */
   readonly pointers: ReadonlyMap<JsonObject, string>;
   readonly hasReferences: boolean;
 }
 
-function placesOf(root: JsonObject): Places {
+function indexPointers(root: JsonObject): PointerIndex {
   const pointers = new Map<JsonObject, string>([[root, ""]]);
   let hasReferences = false;
   const open: (readonly [value: JsonValue, pointer: string])[] = [[root, ""]];
@@ -69,7 +69,7 @@ function placesOf(root: JsonObject): Places {
     if (typeof value !== "object" || value === null) continue;
     for (const [key, child] of Object.entries(value)) {
       if (key === "$ref" || key === "$dynamicRef") hasReferences = true;
-      const childPointer = `${pointer}/${encodeURIComponent(escapeStep(key.toWellFormed()))}`;
+      const childPointer = `${pointer}/${encodeURIComponent(escapePointerStep(key.toWellFormed()))}`;
       if (isJsonObject(child)) pointers.set(child, childPointer);
       open.push([child, childPointer]);
     }
@@ -78,7 +78,7 @@ function placesOf(root: JsonObject): Places {
 }
 
 /** Returns the maximum number of steps for a value of this many nodes; few distinct numbers, so that parts are rarely recompiled. */
-export function stepsFor(nodes: number): number {
+export function stepLimitFor(nodes: number): number {
   let steps = 1_024;
   while (steps < 50 * nodes) steps *= 4;
   return steps;

@@ -1,7 +1,7 @@
 /** Describes how a value violates its schema. */
-import { escapeStep } from "../core/base/json-pointer.ts";
-import { jsonPath } from "../core/base/json.ts";
-import { atMost } from "../core/base/short-text.ts";
+import { escapePointerStep } from "../core/base/json-pointer.ts";
+import { formatJsonPath } from "../core/base/json.ts";
+import { truncateText } from "../core/base/short-text.ts";
 
 /** One violation of a schema by a value. */
 export interface SchemaProblem {
@@ -18,10 +18,10 @@ export interface SchemaProblem {
 const MAX_PATH_LENGTH = 200;
 
 /** Makes a problem at the given path. */
-export function problemAt(steps: readonly (string | number)[], keyword: string, message: string): SchemaProblem {
+export function createProblem(steps: readonly (string | number)[], keyword: string, message: string): SchemaProblem {
   let pointer = "";
-  for (const step of steps) pointer += `/${typeof step === "number" ? step : escapeStep(step)}`;
-  return { path: shorten(jsonPath(steps)), pointer, keyword, message };
+  for (const step of steps) pointer += `/${typeof step === "number" ? step : escapePointerStep(step)}`;
+  return { path: shorten(formatJsonPath(steps)), pointer, keyword, message };
 }
 
 function shorten(path: string): string {
@@ -40,7 +40,7 @@ const MAX_SHOWN = 80;
 
 /** Returns a value as JSON of at most 80 characters; the work is limited too, whatever its size. */
 export function showValue(value: unknown): string {
-  return atMost(writeStart(value, 0), MAX_SHOWN);
+  return truncateText(formatStart(value, 0), MAX_SHOWN);
 }
 
 /** Returns several values, separated by commas, as `showValue` does. */
@@ -49,14 +49,14 @@ export function showValues(values: readonly unknown[]): string {
   for (const value of values) {
     if (text !== "") text += ", ";
     if (text.length > MAX_SHOWN) break;
-    text += writeStart(value, 0);
+    text += formatStart(value, 0);
   }
-  return atMost(text, MAX_SHOWN);
+  return truncateText(text, MAX_SHOWN);
 }
 
 const MAX_SHOWN_DEPTH = 4;
 
-function writeStart(value: unknown, depth: number): string {
+function formatStart(value: unknown, depth: number): string {
   if (typeof value === "string") return JSON.stringify(value.slice(0, MAX_SHOWN));
   if (typeof value !== "object" || value === null) return String(value);
   if (depth >= MAX_SHOWN_DEPTH) return "…";
@@ -66,7 +66,7 @@ function writeStart(value: unknown, depth: number): string {
     if (text.length > 1) text += ",";
     if (text.length > MAX_SHOWN) break;
     if (!Array.isArray(value)) text += `${JSON.stringify(key.slice(0, MAX_SHOWN))}:`;
-    text += writeStart(Reflect.get(value, key), depth + 1);
+    text += formatStart(Reflect.get(value, key), depth + 1);
   }
   return text + (Array.isArray(value) ? "]" : "}");
 }

@@ -3,7 +3,7 @@ import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../c
 import type { JsonSchema } from "../core/tool.ts";
 import { foldKey } from "./repair/coerce.ts";
 import type { PatternBudget } from "./pattern/pattern.ts";
-import { own } from "../core/base/own.ts";
+import { getOwn } from "../core/base/own.ts";
 import { References } from "./references/references.ts";
 import { SchemaParts } from "./schema-part.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
@@ -54,17 +54,17 @@ export class SchemaShapes {
 
   shapeOf(schema: JsonValue | undefined): SchemaShape | undefined {
     if (!isJsonObject(schema)) return undefined;
-    return getOrAdd(this.#shapes, schema, () => gather(this.#facets(schema)));
+    return getOrAdd(this.#shapes, schema, () => mergeFacets(this.#facets(schema)));
   }
 
   /** True if the object must not have this key; false if the patterns could not be tested within their budget. */
-  forbids(shape: SchemaShape, key: string, budget: PatternBudget): boolean {
+  forbidsKey(shape: SchemaShape, key: string, budget: PatternBudget): boolean {
     if (!shape.closed || shape.properties.has(key)) return false;
     return !shape.patterns.some((pattern) => budget.matches(pattern, key)) && (shape.patterns.length === 0 || !budget.isUsedUp);
   }
 
   /** Returns the schema of a key's value: of the property, else of the first pattern that matches, else of all other keys. */
-  schemaAt(shape: SchemaShape, key: string, budget: PatternBudget): JsonValue | undefined {
+  schemaForKey(shape: SchemaShape, key: string, budget: PatternBudget): JsonValue | undefined {
     const property = shape.properties.get(key);
     if (property !== undefined || shape.patterns.length === 0) return property ?? shape.additional;
     const match = shape.patterns.findIndex((pattern) => budget.matches(pattern, key));
@@ -72,7 +72,7 @@ export class SchemaShapes {
   }
 
   /** Returns the property that equals `key` except for case and separators; undefined if there are none or several. */
-  nearKey(shape: SchemaShape, key: string): string | undefined {
+  findSimilarKey(shape: SchemaShape, key: string): string | undefined {
     let folded = this.#foldedKeys.get(shape);
     if (folded === undefined) {
       const names = new Map<string, string | undefined>();
@@ -91,8 +91,8 @@ export class SchemaShapes {
     const facets = [schema];
     for (let next = 0; next < facets.length && facets.length < MAX_FACETS; next++) {
       const facet = facets[next] ?? EMPTY;
-      const reference = own(facet, "$ref");
-      const target = typeof reference === "string" ? this.#references?.follow(reference) : undefined;
+      const reference = getOwn(facet, "$ref");
+      const target = typeof reference === "string" ? this.#references?.resolve(reference) : undefined;
       for (const part of [target, ...arrayAt(facet, "allOf")]) {
         if (isJsonObject(part) && !facets.includes(part)) facets.push(part);
       }
@@ -102,7 +102,7 @@ export class SchemaShapes {
 }
 
 /** Merges the facets of one value; if two define the same key, the first wins. */
-function gather(facets: readonly JsonObject[]): SchemaShape {
+function mergeFacets(facets: readonly JsonObject[]): SchemaShape {
   const properties = new Map<string, JsonValue>();
   const required = new Set<string>();
   const unions: (readonly JsonValue[])[] = [];
@@ -111,7 +111,7 @@ function gather(facets: readonly JsonObject[]): SchemaShape {
   const patternSchemas: JsonValue[] = [];
   let closed = false;
   for (const facet of facets) {
-    const type = typesOf(own(facet, "type"));
+    const type = typesOf(getOwn(facet, "type"));
     if (type !== undefined) types = types === undefined ? type : types.filter((name) => type.includes(name));
     for (const [name, schema] of Object.entries(objectAt(facet, "properties"))) if (!properties.has(name)) properties.set(name, schema);
     for (const name of arrayAt(facet, "required")) if (typeof name === "string") required.add(name);
@@ -119,7 +119,7 @@ function gather(facets: readonly JsonObject[]): SchemaShape {
     const byPattern = objectAt(facet, "patternProperties");
     patterns.push(...Object.keys(byPattern));
     patternSchemas.push(...Object.values(byPattern));
-    closed ||= own(facet, "additionalProperties") === false || (own(facet, "unevaluatedProperties") === false && !facets.some(mayKnowMore));
+    closed ||= getOwn(facet, "additionalProperties") === false || (getOwn(facet, "unevaluatedProperties") === false && !facets.some(mayAllowMoreKeys));
   }
   return {
     types,
@@ -129,15 +129,15 @@ function gather(facets: readonly JsonObject[]): SchemaShape {
     closed,
     patterns,
     patternSchemas,
-    additional: first(facets, "additionalProperties"),
+    additional: firstValue(facets, "additionalProperties"),
     ...itemsOf(facets),
     unions,
-    defaultValue: first(facets, "default"),
+    defaultValue: firstValue(facets, "default"),
   };
 }
 
 /** A key that only these keywords declare counts as evaluated, and may be allowed even if `properties` lacks it. */
-function mayKnowMore(facet: JsonObject): boolean {
+function mayAllowMoreKeys(facet: JsonObject): boolean {
   return ["anyOf", "oneOf", "if", "dependentSchemas", "$dynamicRef"].some((keyword) => Object.hasOwn(facet, keyword));
 }
 
@@ -148,7 +148,7 @@ function typesOf(type: JsonValue | undefined): readonly string[] | undefined {
 
 function membersOf(facets: readonly JsonObject[]): readonly JsonValue[] | undefined {
   for (const facet of facets) {
-    const constant = own(facet, "const");
+    const constant = getOwn(facet, "const");
     if (constant !== undefined) return [constant];
     if (Object.hasOwn(facet, "enum")) return arrayAt(facet, "enum");
   }
@@ -157,26 +157,26 @@ function membersOf(facets: readonly JsonObject[]): readonly JsonValue[] | undefi
 
 /** In draft-07, `items: [a, b]` and `additionalItems: c` are what is now `prefixItems: [a, b]` and `items: c`. */
 function itemsOf(facets: readonly JsonObject[]): Pick<SchemaShape, "prefixItems" | "items"> {
-  const items = first(facets, "items");
-  if (isJsonArray(items)) return { prefixItems: items, items: first(facets, "additionalItems") };
-  const prefix = first(facets, "prefixItems");
+  const items = firstValue(facets, "items");
+  if (isJsonArray(items)) return { prefixItems: items, items: firstValue(facets, "additionalItems") };
+  const prefix = firstValue(facets, "prefixItems");
   return { prefixItems: isJsonArray(prefix) ? prefix : [], items };
 }
 
-function first(facets: readonly JsonObject[], keyword: string): JsonValue | undefined {
+function firstValue(facets: readonly JsonObject[], keyword: string): JsonValue | undefined {
   for (const facet of facets) {
-    const value = own(facet, keyword);
+    const value = getOwn(facet, keyword);
     if (value !== undefined) return value;
   }
   return undefined;
 }
 
 function objectAt(facet: JsonObject, keyword: string): JsonObject {
-  const value = own(facet, keyword);
+  const value = getOwn(facet, keyword);
   return isJsonObject(value) ? value : EMPTY;
 }
 
 function arrayAt(facet: JsonObject, keyword: string): readonly JsonValue[] {
-  const value = own(facet, keyword);
+  const value = getOwn(facet, keyword);
   return isJsonArray(value) ? value : [];
 }

@@ -1,15 +1,15 @@
 /** Standard Schema in both directions: accepts schemas of any library, and offers JSON Schemas to any framework. */
-import { unescapeStep } from "../core/base/json-pointer.ts";
+import { unescapePointerStep } from "../core/base/json-pointer.ts";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { ToolError } from "../core/error.ts";
-import { copyJson, jsonPath, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import { copyJson, formatJsonPath, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema, ParsedInput } from "../core/tool.ts";
 import type { Validator } from "./compile-schema.ts";
 import { copySchema } from "./import-schema.ts";
-import { wayOf } from "./library-schema.ts";
+import { conversionHint } from "./library-schema.ts";
 import { mapKeywords } from "./keywords/map-keywords.ts";
 import { isLinearPattern } from "./pattern/pattern.ts";
-import { fitInput, type RepairOptions } from "./repair/repair-input.ts";
+import { repairInput, type RepairOptions } from "./repair/repair-input.ts";
 import type { SchemaProblem } from "./schema-problem.ts";
 
 /** A library's schema, as a tool uses it. */
@@ -29,14 +29,14 @@ export interface ParsingSchema {
  */
 export function fromStandardSchema(schema: StandardSchemaV1, direction: "input" | "output" = "input"): ParsingSchema {
   const standard = schema["~standard"];
-  const jsonSchema = withLinearPatterns(copySchema(convert(standard, direction)));
+  const jsonSchema = withoutNonlinearPatterns(copySchema(toJsonSchema(standard, direction)));
   if (direction === "output") return { jsonSchema, parse: (value) => parse(standard, value) };
   // unfrozen, since handlers may change their input, and libraries pass on parts of the value they were given
-  return { jsonSchema, parse: (value) => parse(standard, unfrozen(value)) };
+  return { jsonSchema, parse: (value) => parse(standard, toMutableCopy(value)) };
 }
 
 /** Removes patterns that cannot be matched in linear time, such as those with a back-reference: the library checks them itself. */
-function withLinearPatterns(schema: boolean | JsonObject): JsonSchema {
+function withoutNonlinearPatterns(schema: boolean | JsonObject): JsonSchema {
   if (typeof schema === "boolean") return schema;
   return mapKeywords(schema, (keyword, value) =>
     keyword === "pattern" && typeof value === "string" && !isLinearPattern(value) ? undefined : value,
@@ -44,21 +44,21 @@ function withLinearPatterns(schema: boolean | JsonObject): JsonSchema {
 }
 
 /** Returns a mutable copy of frozen JSON. Its depth is limited, as that of every input. */
-function unfrozen(value: unknown): unknown {
+function toMutableCopy(value: unknown): unknown {
   if (typeof value !== "object" || value === null || !Object.isFrozen(value)) return value;
-  if (Array.isArray(value)) return value.map(unfrozen);
+  if (Array.isArray(value)) return value.map(toMutableCopy);
   const copy: Record<string, unknown> = { ...value };
-  for (const key of Object.keys(copy)) copy[key] = unfrozen(copy[key]); // always an own property, even `__proto__`
+  for (const key of Object.keys(copy)) copy[key] = toMutableCopy(copy[key]); // always an own property, even `__proto__`
   return copy;
 }
 
-function convert(standard: StandardSchemaV1.Props, direction: "input" | "output"): JsonSchema {
+function toJsonSchema(standard: StandardSchemaV1.Props, direction: "input" | "output"): JsonSchema {
   if (!hasJsonSchema(standard)) {
     throw new ToolError(
       "invalid_schema",
       `The schema of ${JSON.stringify(standard.vendor)} has no JSON Schema, so it cannot be sent to a model.`,
       {
-        hint: wayOf(standard.vendor),
+        hint: conversionHint(standard.vendor),
       },
     );
   }
@@ -94,19 +94,19 @@ function parse(standard: StandardSchemaV1.Props, value: unknown): ParsedInput | 
 }
 
 function toParsed(result: StandardSchemaV1.Result<unknown>): ParsedInput {
-  return result.issues === undefined ? { value: result.value } : { issues: result.issues.map(issueLine) };
+  return result.issues === undefined ? { value: result.value } : { issues: result.issues.map(formatIssue) };
 }
 
 function toIssues(error: unknown): ParsedInput {
   return { issues: [`$: ${ToolError.fromUnknown(error).message}`] };
 }
 
-function issueLine(issue: StandardSchemaV1.Issue): string {
+function formatIssue(issue: StandardSchemaV1.Issue): string {
   const steps = (issue.path ?? []).map((segment) => {
     const key = typeof segment === "object" ? segment.key : segment;
     return typeof key === "number" ? key : String(key);
   });
-  return `${jsonPath(steps)}: ${issue.message}`;
+  return `${formatJsonPath(steps)}: ${issue.message}`;
 }
 
 /**
@@ -119,7 +119,7 @@ export type StandardJsonSchema<Sent = unknown, Parsed = Sent> = { readonly [keyw
 };
 
 export interface StandardFacade {
-  /** Whether and how an input is repaired, as the runtime repairs that of a call (`fitInput`). @default only check */
+  /** Whether and how an input is repaired, as the runtime repairs that of a call (`repairInput`). @default only check */
   readonly repair?: RepairOptions;
   /** Parses valid JSON with the schema's own library. @default returns the JSON */
   readonly parse?: ((value: unknown) => ParsedInput | Promise<ParsedInput>) | undefined;
@@ -152,7 +152,7 @@ export function withStandardSchema<Sent = unknown, Parsed = Sent>(
 type Verdict = StandardSchemaV1.Result<unknown>;
 
 function validate(value: unknown, validator: Validator, { repair, parse }: StandardFacade): Verdict | Promise<Verdict> {
-  const checked = check(value, validator, repair);
+  const checked = checkJson(value, validator, repair);
   if (parse === undefined || checked.issues !== undefined) return checked;
   const parsing = parse(checked.value);
   return parsing instanceof Promise ? parsing.then(toVerdict) : toVerdict(parsing);
@@ -171,7 +171,7 @@ function writeSchema(schema: Readonly<Record<string, unknown>>, target: string):
   return structuredClone(schema); // a copy that the caller may change
 }
 
-function check(value: unknown, validator: Validator, repair: RepairOptions | undefined): StandardSchemaV1.Result<JsonValue> {
+function checkJson(value: unknown, validator: Validator, repair: RepairOptions | undefined): StandardSchemaV1.Result<JsonValue> {
   let json: JsonValue;
   try {
     json = copyJson(value).value;
@@ -179,13 +179,13 @@ function check(value: unknown, validator: Validator, repair: RepairOptions | und
     return { issues: [{ message: ToolError.fromUnknown(error).message }] };
   }
   if (repair !== undefined) {
-    const outcome = fitInput(json, validator, repair);
+    const outcome = repairInput(json, validator, repair);
     return outcome.ok ? { value: outcome.value } : { issues: outcome.problems.map(toIssue) };
   }
   return validator.check(json) ? { value: json } : { issues: validator.problems(json).map(toIssue) };
 }
 
 function toIssue(problem: SchemaProblem): StandardSchemaV1.Issue {
-  const path = problem.pointer.split("/").slice(1).map(unescapeStep);
+  const path = problem.pointer.split("/").slice(1).map(unescapePointerStep);
   return { message: problem.message, path };
 }

@@ -5,7 +5,7 @@ import { ToolError } from "../core/error.ts";
 const EVERY_ADDRESS = /^(?:0\.0\.0\.0|\[?::\]?)$/u;
 
 /** The origin to announce to other processes; undefined for the one listened on, or for none. @throws ToolError `invalid_argument` */
-export function announcedAt(address: string | boolean, host: string): URL | undefined {
+export function resolveAnnouncedAddress(address: string | boolean, host: string): URL | undefined {
   const announced = typeof address === "string" ? originOf(address) : undefined;
   const name = announced?.hostname ?? host;
   if (address === false || !EVERY_ADDRESS.test(name)) return announced;

@@ -1,13 +1,13 @@
 /** Helpers for servers that are reached below a path. */
-import { basePathFault, withoutBasePath } from "../core/base/base-path.ts";
-import { keepWith } from "../core/base/keep-with.ts";
-import { quoted } from "../core/base/wording.ts";
+import { findBasePathProblem, withoutBasePath } from "../core/base/base-path.ts";
+import { retainWith } from "../core/base/keep-with.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 
 /** @throws ToolError `invalid_argument` if no address can begin with the path */
 export function checkBasePath(basePath: string | undefined): void {
-  const fault = basePath === undefined ? undefined : basePathFault(basePath);
-  if (fault !== undefined) throw new ToolError("invalid_argument", `The basePath ${quoted(basePath)} ${fault}`);
+  const fault = basePath === undefined ? undefined : findBasePathProblem(basePath);
+  if (fault !== undefined) throw new ToolError("invalid_argument", `The basePath ${quoteValue(basePath)} ${fault}`);
 }
 
 /** Returns the request with the base path removed from its URL; the same object if its path does not begin with the base path. */
@@ -19,6 +19,6 @@ export function requestWithoutBasePath(request: Request, basePath: string | unde
   url.pathname = pathname;
   const { method, headers, body, signal } = request; // the other fields say how to send it; `keepalive` would be refused with a stream
   const own = new Request(url, { method, headers, body, signal, ...(body === null ? {} : { duplex: "half" }) });
-  keepWith(request, own);
+  retainWith(request, own);
   return own;
 }

@@ -3,7 +3,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Agent } from "../compose/agent.ts";
 import { ToolError } from "../core/error.ts";
 import { PORT, checkNumber } from "../core/base/number-bounds.ts";
-import { ONE_COPY } from "../core/other-copy.ts";
+import { ONE_COPY_HINT } from "../core/other-copy.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
@@ -12,13 +12,13 @@ import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { MemoryAccess } from "../store/memory/memory-access.ts";
 import { Runtime } from "../runtime/runtime.ts";
 import type { Triggers } from "../triggers/triggers.ts";
-import { announcedAt } from "./announced-address.ts";
+import { resolveAnnouncedAddress } from "./announced-address.ts";
 import { agentHandlers } from "./api/handlers/agents.ts";
 import { approvalHandlers } from "./api/handlers/approvals.ts";
 import { auditHandlers } from "./api/handlers/audit.ts";
 import { callHandlers } from "./api/handlers/calls.ts";
 import { cancelCalls, drain } from "./api/drain.ts";
-import { errorAnswer } from "./api/requests/error-answer.ts";
+import { errorResponse } from "./api/requests/error-answer.ts";
 import { fleetHandlers } from "./api/handlers/fleet.ts";
 import { jobHandlers } from "./api/handlers/jobs.ts";
 import { KeyedAnswers } from "./api/requests/keyed-answers.ts";
@@ -26,10 +26,10 @@ import { sessionIdentities } from "./api/sessions/session-identities.ts";
 import { Limits } from "./api/requests/limits.ts";
 import { Metrics } from "./api/handlers/metrics.ts";
 import { answerMcp, directMcp } from "./api/mcp-mount.ts";
-import { noteRefused } from "./api/requests/refused.ts";
+import { recordRefusal } from "./api/requests/refused.ts";
 import { directApi } from "./api/requests/direct-front.ts";
 import { answerFetch } from "./api/requests/fetch-front.ts";
-import { makeRouter, type ApiRouter } from "./api/requests/router.ts";
+import { createRouter, type ApiRouter } from "./api/requests/router.ts";
 import { serverHandlers } from "./api/handlers/server-state.ts";
 import { serverSettings, type ServerLimits } from "./api/server-settings.ts";
 import { scheduleHandlers } from "./api/handlers/schedules.ts";
@@ -41,24 +41,24 @@ import { sessionHandlers } from "./api/handlers/sessions.ts";
 import { Submissions } from "./api/handlers/submissions.ts";
 import type { UpstreamLogins } from "./api/upstream-logins.ts";
 import { upstreamHandlers } from "./api/handlers/upstreams.ts";
-import { WorkUnderWay } from "./api/work-under-way.ts";
+import { WorkInProgress } from "./api/work-under-way.ts";
 import { artifactHandlers } from "./api/handlers/artifacts.ts";
 import { toolHandlers } from "./api/handlers/tools.ts";
 import type { Authenticator, Principal } from "./auth/principal.ts";
-import { callLogOf } from "./auth/call-log.ts";
+import { createCallLog } from "./auth/call-log.ts";
 import { Keys } from "./auth/keys.ts";
 import { ServerAccess } from "./auth/server-access.ts";
 import { checkBasePath, requestWithoutBasePath } from "./base-path.ts";
 import { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import { EventHub } from "./events/event-hub.ts";
 import { FleetMember, type ServerProcess } from "./fleet-member.ts";
-import { distrustOf, isHealth, withoutOrigin, type Trusted } from "./http/guard.ts";
+import { findDistrust, isHealthCheck, withoutOrigin, type Trusted } from "./http/guard.ts";
 import { HttpError } from "./http/http-error.ts";
 import { listenOn } from "./http/listen.ts";
 import { securityHeaders } from "./http/security-headers.ts";
 import { HttpGateway } from "./mcp/http.ts";
 import { MCP_PATH } from "./mcp/mcp-path.ts";
-import { LOCAL_NAMES, checkedOrigin, isLocalAddress, type McpHttpOptions } from "./mcp/http-options.ts";
+import { LOCAL_NAMES, normalizeOrigin, isLocalAddress, type McpHttpOptions } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
 import { StoreWorker, checkWorkerOptions, type WorkerOptions } from "./worker/create-worker.ts";
 
@@ -173,7 +173,7 @@ const OPTIONS: OptionNames<ServerOptions> = {
  */
 export function createServer(runtime: Runtime, options: ServerOptions): HaftServer {
   if (!(runtime instanceof Runtime))
-    throw new ToolError("invalid_argument", "A server needs a runtime, as returned by createRuntime().", { operatorHint: ONE_COPY });
+    throw new ToolError("invalid_argument", "A server needs a runtime, as returned by createRuntime().", { operatorHint: ONE_COPY_HINT });
   checkKnownKeys(options, OPTIONS, "createServer()");
   checkBasePath(options.basePath);
   if (typeof options.auth?.authenticate !== "function")
@@ -206,7 +206,7 @@ class RuntimeServer implements HaftServer {
     const { mcp = {}, name = "haft", version = "0.0.0", corsOrigins = [] } = options;
     this.#trusted = {
       allowedHosts: (options.allowedHosts ?? LOCAL_NAMES).map((host) => host.toLowerCase()),
-      allowedOrigins: options.allowedOrigins?.map(checkedOrigin),
+      allowedOrigins: options.allowedOrigins?.map(normalizeOrigin),
       corsOrigins,
     };
     this.#secured = securityHeaders({ corsOrigins });
@@ -214,8 +214,8 @@ class RuntimeServer implements HaftServer {
     const { clock, log, metrics, access, settings } = this.#services;
     this.#member = new FleetMember({ runtime, own: options.process ?? {}, version: options.version, clock, log });
     this.#stopCounting = runtime.subscribe((event) => {
-      if (event.type === "call-end") metrics.noteCall(event.result.durationMs);
-      else if (event.type === "toolset-change") this.#member.changed();
+      if (event.type === "call-end") metrics.recordCall(event.result.durationMs);
+      else if (event.type === "toolset-change") this.#member.scheduleAnnouncement();
     });
     if (options.dashboard === true) this.#dashboard = new DashboardFiles({ basePath: options.basePath });
     if (mcp === false) return;
@@ -244,7 +244,7 @@ class RuntimeServer implements HaftServer {
       request = requestWithoutBasePath(sent, basePath);
       const metadata = access.metadataResponse(request);
       // A page of any origin may read the metadata, as its CORS header says.
-      const distrust = isHealth(request) ? undefined : distrustOf(metadata === undefined ? request : withoutOrigin(request), this.#trusted);
+      const distrust = isHealthCheck(request) ? undefined : findDistrust(metadata === undefined ? request : withoutOrigin(request), this.#trusted);
       if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust.reason, { hint: distrust.operatorHint });
       const early = metadata ?? (await this.#options.logins?.response(request));
       if (early !== undefined) return early;
@@ -256,8 +256,8 @@ class RuntimeServer implements HaftServer {
       const isNowhere = answer.status === 404 && router.find(request) === undefined;
       return (isNowhere ? this.#dashboard?.notFound(request) : undefined) ?? answer;
     } catch (thrown: unknown) {
-      const answer = errorAnswer(thrown, this.#services);
-      noteRefused(access, { request, status: answer.status, thrown });
+      const answer = errorResponse(thrown, this.#services);
+      recordRefusal(access, { request, status: answer.status, thrown });
       return answer.toResponse();
     }
   }
@@ -266,23 +266,23 @@ class RuntimeServer implements HaftServer {
     checkKnownKeys(at, { port: true, host: "string", address: ["string", "boolean"] }, "listen()");
     const { port, host = "127.0.0.1", address = false } = at;
     checkNumber(port, "port of listen()", PORT);
-    const announced = announcedAt(address, host);
+    const announced = resolveAnnouncedAddress(address, host);
     if (!isLocalAddress(host) && this.#options.allowedHosts === undefined)
       throw new ToolError("invalid_argument", `A server on ${host} can be reached by others, and needs allowedHosts.`, {
         hint: "Name the hosts by which clients reach it, or leave out host to listen on this machine only.",
       });
     const router = await (this.#router ??= this.#makeRouter()); // at once, so that a missing package fails here and not at the first client
-    if (this.#closing !== undefined) throw closed();
+    if (this.#closing !== undefined) throw closedError();
     const { clock, log } = this.#services;
     const trusted = this.#trusted;
-    const direct = this.#services.access.looksAtHeadAlone ? [directApi(router, { trusted, secured: this.#secured })] : [];
+    const direct = this.#services.access.readsHeadOnly ? [directApi(router, { trusted, secured: this.#secured })] : [];
     if (this.#mcp !== undefined && direct.length > 0) direct.push(directMcp(this.#mcp, this.#services, { trusted }));
     const { basePath } = this.#options;
     const handler = (request: Request): Promise<Response> => this.#secured(request, () => this.#answer(request));
     const listener = await listenOn(handler, { port, host, clock, log, direct, basePath });
     if (this.#closing !== undefined) {
       await listener.close(() => Promise.resolve());
-      throw closed();
+      throw closedError();
     }
     this.#closers.push((work) => listener.close(work));
     if (announced !== undefined) this.#trusted.allowedHosts.push(announced.hostname);
@@ -324,7 +324,7 @@ class RuntimeServer implements HaftServer {
   #makeRouter(): Promise<ApiRouter> {
     const { runtime, clock, ids, log, store, agents } = this.#services;
     const about = { name: this.#options.name ?? "haft", version: this.#options.version ?? "0.0.0" };
-    return makeRouter({
+    return createRouter({
       services: this.#services,
       keyed: new KeyedAnswers({
         clock,
@@ -371,7 +371,7 @@ class RuntimeServer implements HaftServer {
       titles: new SessionTitles(store),
       sessions: new SessionPool({ runtime, store, clock, log, settings }),
       submissions: new Submissions({ clock, ids }),
-      passedOn: new WorkUnderWay(),
+      forwardedWork: new WorkInProgress(),
       events: new EventHub(runtime, { clock }),
       agents: agents instanceof Map ? agents : new Map(Object.entries(agents)),
       expectedAgents: new Set(expectedAgents),
@@ -380,16 +380,16 @@ class RuntimeServer implements HaftServer {
       metrics: new Metrics(),
       node: () => this.#member.name,
       stopping: () => this.#closing !== undefined,
-      calls: callLogOf(runtime, { clock, log }),
-      access: auth instanceof ServerAccess ? auth : accessBy(auth, { clock, log }),
+      calls: createCallLog(runtime, { clock, log }),
+      access: auth instanceof ServerAccess ? auth : toServerAccess(auth, { clock, log }),
     };
   }
 }
 
-function accessBy(authenticator: Authenticator, ports: { readonly clock: Clock; readonly log: Log }): ServerAccess {
+function toServerAccess(authenticator: Authenticator, ports: { readonly clock: Clock; readonly log: Log }): ServerAccess {
   return new ServerAccess({}, { ports, authenticator, ...(authenticator instanceof Keys ? { keys: authenticator } : {}) });
 }
 
-function closed(): ToolError {
+function closedError(): ToolError {
   return new ToolError("unavailable", "The server was closed and cannot listen again.");
 }

@@ -4,9 +4,9 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { describeThrown } from "../core/error.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import type { ProcessDescription } from "../core/process-store.ts";
-import { definitionDigests } from "../registry/definition-digests.ts";
+import { getDefinitionDigests } from "../registry/definition-digests.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { fleetDifferences } from "./fleet.ts";
+import { describeFleetDifferences } from "./fleet.ts";
 
 /** The part of the description of a process that its program gives; the server knows the rest. */
 export type ServerProcess = Pick<ProcessDescription, "role" | "name" | "definitions">;
@@ -20,7 +20,7 @@ export interface FleetMemberOptions {
 }
 
 /** How long to wait before announcing a change of toolsets, in milliseconds: several toolsets often change in a row. */
-const CHANGE_MS = 1_000;
+const ANNOUNCE_DELAY_MS = 1_000;
 
 export class FleetMember {
   readonly #options: FleetMemberOptions;
@@ -52,13 +52,13 @@ export class FleetMember {
       ...omitUndefined({ version, address }),
     });
     this.#isAnnounced = true;
-    for (const line of fleetDifferences(await store.processes())) log.warn(`The processes of the store differ. ${line}`);
+    for (const line of describeFleetDifferences(await store.processes())) log.warn(`The processes of the store differ. ${line}`);
   }
 
   /** Schedules an announcement after a toolset changed. */
-  changed(): void {
+  scheduleAnnouncement(): void {
     if (!this.#isAnnounced || this.#cancel !== undefined) return;
-    this.#cancel = this.#options.clock.timer(() => void this.#tellChange(), CHANGE_MS, { background: true });
+    this.#cancel = this.#options.clock.timer(() => void this.#announceChange(), ANNOUNCE_DELAY_MS, { background: true });
   }
 
   /** Withdraws the address of this process, which may live on. Never rejects. */
@@ -74,7 +74,7 @@ export class FleetMember {
     }
   }
 
-  async #tellChange(): Promise<void> {
+  async #announceChange(): Promise<void> {
     this.#cancel = undefined;
     const { runtime, log } = this.#options;
     try {
@@ -86,6 +86,6 @@ export class FleetMember {
 
   #definitions(): Readonly<Record<string, string>> {
     const { runtime, own } = this.#options;
-    return { ...definitionDigests(runtime.registry), ...own.definitions };
+    return { ...getDefinitionDigests(runtime.registry), ...own.definitions };
   }
 }

@@ -7,10 +7,10 @@ export function processName({ name, host, pid }: StoredProcess): string {
 }
 
 /** A toolset that the command line adds to processes that run agents only. */
-const OF_AGENTS = "toolsets.jobs";
+const AGENT_ONLY_TOOLSET = "toolsets.jobs";
 
 /** One line for each way in which living processes differ; empty if they are equal. Processes that announced no definitions are ignored. */
-export function fleetDifferences(processes: readonly StoredProcess[]): readonly string[] {
+export function describeFleetDifferences(processes: readonly StoredProcess[]): readonly string[] {
   const living = processes.filter(({ alive }) => alive);
   const versions = living.flatMap((one) => (one.version === undefined ? [] : [[one.version, processName(one)] as const]));
   const lines: string[] = [];
@@ -25,7 +25,7 @@ export function fleetDifferences(processes: readonly StoredProcess[]): readonly 
     const lacking = telling.filter((one) => !having.includes(one));
     const digests = having.map((one) => [one.definitions?.[part] ?? "", processName(one)] as const);
     if (new Set(digests.map(([digest]) => digest)).size > 1) lines.push(`${part} differs: ${groups(digests).join(" from ")}.`);
-    if (lacking.length > 0 && part !== OF_AGENTS) lines.push(`${part} is missing in ${lacking.map(processName).join(", ")}.`);
+    if (lacking.length > 0 && part !== AGENT_ONLY_TOOLSET) lines.push(`${part} is missing in ${lacking.map(processName).join(", ")}.`);
   }
   return lines;
 }

@@ -24,7 +24,7 @@ export type { McpProvider } from "./mcp/provider.ts";
  * @throws ToolError `invalid_argument` for wrong options, `unavailable` without the library, as a rejection
  */
 export async function serveMcpStdio(runtime: Runtime, options: McpStdioOptions = {}): Promise<McpStdioServer> {
-  return await serveStdio(checked(runtime), options);
+  return await serveStdio(checkRuntime(runtime), options);
 }
 
 /**
@@ -37,7 +37,7 @@ export async function serveMcpStdio(runtime: Runtime, options: McpStdioOptions =
  */
 export function mcpHandler(runtime: Runtime, options: McpHttpOptions = {}): McpHandler {
   checkKnownKeys(options, HTTP_OPTIONS, "mcpHandler()");
-  const gateway = new HttpGateway(checked(runtime), options);
+  const gateway = new HttpGateway(checkRuntime(runtime), options);
   return Object.assign((request: Request) => gateway.handle(request), { close: () => gateway.close() });
 }
 
@@ -48,10 +48,10 @@ export function mcpHandler(runtime: Runtime, options: McpHttpOptions = {}): McpH
  * cannot be used, and without the library `@modelcontextprotocol/server`, which is loaded by this call; as a rejection
  */
 export async function listenMcp(runtime: Runtime, options: McpListenOptions): Promise<McpListener> {
-  return await listen(checked(runtime), options);
+  return await listen(checkRuntime(runtime), options);
 }
 
-function checked(runtime: Runtime): Runtime {
+function checkRuntime(runtime: Runtime): Runtime {
   if (typeof runtime === "object" && runtime !== null && typeof runtime.execute === "function") return runtime;
   throw new ToolError("invalid_argument", "An MCP server needs a runtime, as returned by createRuntime().");
 }

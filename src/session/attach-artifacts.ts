@@ -2,13 +2,13 @@
 import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { artifactId, type Artifact, type ArtifactStore } from "../core/artifact.ts";
 import type { ContentPart } from "../core/content.ts";
-import { partsOf, type ModelMessage, type NativeMessage } from "../core/message.ts";
-import { idsInNative, restoreNative } from "../policy/results/artifact-parts.ts";
-import { changeTexts } from "../policy/results/data-urls.ts";
-import { imageType, isImage, isPdf } from "../policy/results/lift-data.ts";
+import { getContentParts, type ModelMessage, type NativeMessage } from "../core/message.ts";
+import { findNativeArtifactIds, restoreNativeData } from "../policy/results/artifact-parts.ts";
+import { mapTexts } from "../policy/results/data-urls.ts";
+import { imageType, isValidImage, isValidPdf } from "../policy/results/lift-data.ts";
 import { MAX_MEDIA_BYTES } from "../policy/results/shown-media.ts";
 
-const SHOWN = /^(?:image\/|audio\/|application\/pdf$)/u;
+const SHOWN_MEDIA_TYPES = /^(?:image\/|audio\/|application\/pdf$)/u;
 
 /** The copy of each message with its files, so that a round only pays for new messages. */
 const ATTACHED = new WeakMap<ModelMessage, ModelMessage>();
@@ -32,39 +32,39 @@ export async function attachArtifacts(messages: readonly ModelMessage[], artifac
   for (const message of messages)
     checkArgument(typeof message === "object" && message !== null, "attachArtifacts(messages, artifacts)", "messages", message);
   const attached: ModelMessage[] = [];
-  for (const message of messages) attached.push(ATTACHED.get(message) ?? (await attach(message, artifacts)));
+  for (const message of messages) attached.push(ATTACHED.get(message) ?? (await attachMessageFiles(message, artifacts)));
   return attached;
 }
 
 /**
  * Returns the parts of one answer with the files that `attachArtifacts` would add to its message; the same array if there are none.
  *
- * @param isMeant selects the parts whose files are added. @default all
+ * @param isSelected selects the parts whose files are added. @default all
  */
 export async function attachContent(
   content: readonly ContentPart[],
   artifacts: ArtifactStore,
-  isMeant: (part: ContentPart) => boolean = () => true,
+  isSelected: (part: ContentPart) => boolean = () => true,
 ): Promise<readonly ContentPart[]> {
-  const ids = new Set(content.flatMap((part) => (isMeant(part) ? (shownId(part) ?? []) : [])));
+  const ids = new Set(content.flatMap((part) => (isSelected(part) ? (findShownArtifactId(part) ?? []) : [])));
   if (ids.size === 0) return content;
-  const found = await findAll(ids, artifacts);
-  return content.flatMap((part) => (isMeant(part) ? withFile(part, found) : [part]));
+  const found = await findArtifacts(ids, artifacts);
+  return content.flatMap((part) => (isSelected(part) ? withFile(part, found) : [part]));
 }
 
-async function attach(message: ModelMessage, store: ArtifactStore): Promise<ModelMessage> {
-  const ids = idsOf(message);
+async function attachMessageFiles(message: ModelMessage, store: ArtifactStore): Promise<ModelMessage> {
+  const ids = artifactIdsIn(message);
   if (ids.size === 0) {
     ATTACHED.set(message, message);
     return message;
   }
-  const found = await findAll(ids, store);
+  const found = await findArtifacts(ids, store);
   const whole = withFiles(message, found);
   if (found.size === ids.size) ATTACHED.set(message, whole);
   return whole;
 }
 
-async function findAll(ids: ReadonlySet<string>, store: ArtifactStore): Promise<ReadonlyMap<string, Artifact>> {
+async function findArtifacts(ids: ReadonlySet<string>, store: ArtifactStore): Promise<ReadonlyMap<string, Artifact>> {
   const found = new Map<string, Artifact>();
   for (const id of ids) {
     const artifact = await store.get(id);
@@ -73,27 +73,27 @@ async function findAll(ids: ReadonlySet<string>, store: ArtifactStore): Promise<
   return found;
 }
 
-function idsOf(message: ModelMessage): ReadonlySet<string> {
+function artifactIdsIn(message: ModelMessage): ReadonlySet<string> {
   const ids = new Set<string>();
-  for (const part of partsOf(message)) {
-    const id = shownId(part);
+  for (const part of getContentParts(message)) {
+    const id = findShownArtifactId(part);
     if (id !== undefined) ids.add(id);
   }
   if (message.role === "assistant")
     for (const block of message.native?.blocks ?? [])
-      changeTexts(block, (text) => {
-        for (const id of idsInNative(text)) ids.add(id);
+      mapTexts(block, (text) => {
+        for (const id of findNativeArtifactIds(text)) ids.add(id);
         return text;
       });
   return ids;
 }
 
 /** Returns the id of an artifact that a model can be shown. */
-function shownId(part: ContentPart): string | undefined {
+function findShownArtifactId(part: ContentPart): string | undefined {
   if (part.type !== "file" || part.text !== undefined) return undefined;
   const { mediaType = "", bytes = 0 } = part;
   const isTooLarge = bytes > (mediaType.startsWith("image/") ? MAX_MEDIA_BYTES.image : MAX_MEDIA_BYTES.pdf);
-  return SHOWN.test(mediaType) && !isTooLarge ? artifactId(part.uri) : undefined;
+  return SHOWN_MEDIA_TYPES.test(mediaType) && !isTooLarge ? artifactId(part.uri) : undefined;
 }
 
 function withFiles(message: ModelMessage, found: ReadonlyMap<string, Artifact>): ModelMessage {
@@ -104,7 +104,7 @@ function withFiles(message: ModelMessage, found: ReadonlyMap<string, Artifact>):
     return content === undefined ? message : { ...message, result: { ...message.result, content: parts(content) } };
   }
   const { content, native, ...rest } = message;
-  const own = native === undefined ? undefined : restored(native, found);
+  const own = native === undefined ? undefined : restoreFiles(native, found);
   return { ...rest, content: typeof content === "string" ? content : parts(content), ...(own === undefined ? {} : { native: own }) };
 }
 
@@ -112,31 +112,31 @@ function withFiles(message: ModelMessage, found: ReadonlyMap<string, Artifact>):
  * Restores the files in a provider's form of a message. Undefined if a file no longer exists: a provider rejects its own message with a placeholder
  * in place of an image, but accepts the message without that form.
  */
-function restored(native: NativeMessage, found: ReadonlyMap<string, Artifact>): NativeMessage | undefined {
+function restoreFiles(native: NativeMessage, found: ReadonlyMap<string, Artifact>): NativeMessage | undefined {
   let isWhole = true;
   const dataOf = (id: string): string | undefined => {
     const data = found.get(id)?.data;
     isWhole &&= data !== undefined;
     return data;
   };
-  const blocks = native.blocks.map((block) => changeTexts(block, (text) => restoreNative(text, dataOf)));
+  const blocks = native.blocks.map((block) => mapTexts(block, (text) => restoreNativeData(text, dataOf)));
   return isWhole ? { ...native, blocks } : undefined;
 }
 
 /** Returns the messages for a store whose artifacts cannot be read: provider forms that contained files are removed. */
 export function withoutArtifacts(messages: readonly ModelMessage[]): readonly ModelMessage[] {
-  return messages.map((message) => ATTACHED.get(message) ?? (idsOf(message).size === 0 ? message : withFiles(message, new Map())));
+  return messages.map((message) => ATTACHED.get(message) ?? (artifactIdsIn(message).size === 0 ? message : withFiles(message, new Map())));
 }
 
 function withFile(part: ContentPart, found: ReadonlyMap<string, Artifact>): readonly ContentPart[] {
-  const artifact = found.get(shownId(part) ?? "");
+  const artifact = found.get(findShownArtifactId(part) ?? "");
   if (artifact === undefined || part.type !== "file") return [part];
   const { data } = artifact;
   const { mediaType: said = artifact.mediaType } = part;
   const mediaType = said.startsWith("image/") ? (imageType(data) ?? said) : said;
-  if (isImage(mediaType, data)) return [part, { type: "image", mediaType, data }];
+  if (isValidImage(mediaType, data)) return [part, { type: "image", mediaType, data }];
   if (mediaType.startsWith("audio/")) return data === "" ? [part] : [part, { type: "audio", mediaType, data }];
-  if (!isPdf(mediaType, data)) return [part]; // providers reject every later request with a damaged PDF
+  if (!isValidPdf(mediaType, data)) return [part]; // providers reject every later request with a damaged PDF
   const { uri: _uri, bytes: _bytes, ...named } = part;
   return [part, { ...named, uri: `data:${mediaType};base64,${data}` }];
 }

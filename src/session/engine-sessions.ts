@@ -12,9 +12,9 @@ export class EngineSessions {
   readonly #sessionId: () => string;
   readonly #setup: EngineSession["setup"];
   /** Engines that have opened this session, or are opening it. */
-  readonly #begun = new Map<Engine, Promise<void>>();
+  readonly #opened = new Map<Engine, Promise<void>>();
   /** For each opening in progress: the controller that cancels it, and how many calls wait for it. */
-  readonly #waits = new WeakMap<Promise<void>, BeginningWait>();
+  readonly #openingWaits = new WeakMap<Promise<void>, OpeningWait>();
   #snapshots: ReadonlyMap<Engine, JsonValue> | undefined;
 
   constructor(sessionId: () => string, setup: EngineSession["setup"]) {
@@ -31,10 +31,10 @@ export class EngineSessions {
    * Opens the session in an engine, once; if that fails, the next call tries again. Undefined if there is nothing to wait for. Concurrent calls share
    * one opening, which is cancelled when the last of them leaves.
    */
-  begin(engine: Engine): Beginning | undefined {
-    const begun = this.#begun.get(engine);
-    const wait = begun === undefined ? undefined : this.#waits.get(begun);
-    if (begun !== undefined && wait?.controller.signal.aborted !== true) return this.#shared(begun);
+  open(engine: Engine): SessionOpening | undefined {
+    const begun = this.#opened.get(engine);
+    const wait = begun === undefined ? undefined : this.#openingWaits.get(begun);
+    if (begun !== undefined && wait?.controller.signal.aborted !== true) return this.#shareOpening(begun);
     if (engine.openSession === undefined) return undefined;
     const controller = new AbortController();
     const snapshot = this.#snapshots?.get(engine);
@@ -42,18 +42,18 @@ export class EngineSessions {
     const session = { ...id, signal: controller.signal, ...(snapshot === undefined ? {} : { snapshot }) };
     const open = (): void | Promise<void> => engine.openSession?.(session);
     // After a cancelled opening that has not settled: opens again once that one fails.
-    const done = this.#note(engine, begun === undefined ? attempt(open) : begun.catch(open));
-    this.#waits.set(done, { controller, count: 0 });
-    return this.#shared(done);
+    const done = this.#trackOpening(engine, begun === undefined ? toPromise(open) : begun.catch(open));
+    this.#openingWaits.set(done, { controller, count: 0 });
+    return this.#shareOpening(done);
   }
 
-  #shared(done: Promise<void>): Beginning {
-    const wait = this.#waits.get(done);
-    if (wait === undefined) return { done, leave: () => {} };
+  #shareOpening(done: Promise<void>): SessionOpening {
+    const wait = this.#openingWaits.get(done);
+    if (wait === undefined) return { done, release: () => {} };
     wait.count++;
     return {
       done,
-      leave: (reason) => {
+      release: (reason) => {
         if (--wait.count === 0) wait.controller.abort(reason);
       },
     };
@@ -61,34 +61,34 @@ export class EngineSessions {
 
   /** Gives a branch its own copy of the engines' current state. An engine that cannot copy starts without state there, or allows only reads. */
   fork(branch: EngineSessions): void {
-    if (this.#snapshots !== undefined) branch.restore(new Map([...this.#snapshots].filter(([engine]) => !this.#begun.has(engine))));
-    for (const [engine, begun] of this.#begun) {
+    if (this.#snapshots !== undefined) branch.restore(new Map([...this.#snapshots].filter(([engine]) => !this.#opened.has(engine))));
+    for (const [engine, begun] of this.#opened) {
       if (engine.forkSession === undefined) continue;
       // Copying waits for the session's own opening, but `forkSession` is called at once, so that later changes of the parent are not included.
-      const copy = attempt(() => engine.forkSession?.(this.#sessionId(), branch.#sessionId()));
-      void branch.#note(engine, both(begun, copy));
+      const copy = toPromise(() => engine.forkSession?.(this.#sessionId(), branch.#sessionId()));
+      void branch.#trackOpening(engine, waitForBoth(begun, copy));
     }
   }
 
   /** Whether an engine has opened this session, or is opening it. */
   has(engine: Engine): boolean {
-    return this.#begun.has(engine);
+    return this.#opened.has(engine);
   }
 
   /** The kind of an engine that keeps this session's state remotely; undefined if there is none. */
   get remote(): string | undefined {
-    return [...this.#begun.keys()].find((engine) => engine.state === "remote")?.kind;
+    return [...this.#opened.keys()].find((engine) => engine.state === "remote")?.kind;
   }
 
   /** Returns the state of engines, as JSON. Rejects with the error of an engine; with ToolError `timeout` if an engine does not answer. */
   async snapshot(clock: Clock): Promise<ReadonlyMap<Engine, JsonValue>> {
     const snapshots = new Map(this.#snapshots);
-    for (const [engine, begun] of this.#begun) {
+    for (const [engine, begun] of this.#opened) {
       if (engine.snapshotSession === undefined) continue;
       const answer = begun.then(() => engine.snapshotSession?.(this.#sessionId()));
       const waited = await waitFor({ clock, wait: undefined }, answer, {
         endsAt: clock.now() + TIMEOUT_MS,
-        late: () => new ToolError("timeout", `The engine ${engine.kind} did not return its state of the session within ${TIMEOUT_MS} ms.`),
+        timeoutError: () => new ToolError("timeout", `The engine ${engine.kind} did not return its state of the session within ${TIMEOUT_MS} ms.`),
       });
       if ("thrown" in waited) throw waited.thrown;
       if ("ended" in waited) throw waited.ended;
@@ -99,8 +99,8 @@ export class EngineSessions {
 
   /** Closes the session in every engine that opened it; an engine that fails or hangs is logged. Never rejects. */
   async close(clock: Clock, log: Log): Promise<void> {
-    const engines = [...this.#begun];
-    this.#begun.clear();
+    const engines = [...this.#opened];
+    this.#opened.clear();
     await Promise.all(engines.map(([engine, begun]) => this.#closeOne(engine, begun, clock, log)));
   }
 
@@ -112,40 +112,40 @@ export class EngineSessions {
     );
     const waited = await waitFor({ clock, wait: undefined }, closing, {
       endsAt: clock.now() + TIMEOUT_MS,
-      late: () => new ToolError("timeout", `no answer within ${TIMEOUT_MS} ms`),
+      timeoutError: () => new ToolError("timeout", `no answer within ${TIMEOUT_MS} ms`),
     });
     if ("value" in waited) return;
     const reason = "thrown" in waited ? describeThrown(waited.thrown) : waited.ended.message;
     log.warn(`The engine ${engine.kind} did not end the session ${JSON.stringify(this.#sessionId())}: ${reason}`);
   }
 
-  #note(engine: Engine, beginning: Promise<void>): Promise<void> {
-    this.#begun.set(engine, beginning);
+  #trackOpening(engine: Engine, beginning: Promise<void>): Promise<void> {
+    this.#opened.set(engine, beginning);
     beginning.catch(() => {
-      if (this.#begun.get(engine) === beginning) this.#begun.delete(engine);
+      if (this.#opened.get(engine) === beginning) this.#opened.delete(engine);
     });
     return beginning;
   }
 }
 
 /** The opening of a session in an engine, as one call waits for it. */
-export interface Beginning {
+export interface SessionOpening {
   readonly done: Promise<void>;
   /** Called once, and not after `done`, if the call no longer waits. */
-  leave(reason: unknown): void;
+  release(reason: unknown): void;
 }
 
-interface BeginningWait {
+interface OpeningWait {
   readonly controller: AbortController;
   count: number;
 }
 
 /** Waits for both. Handles a rejection of the second from the start, however long the first takes. */
-async function both(first: Promise<void>, second: Promise<void>): Promise<void> {
+async function waitForBoth(first: Promise<void>, second: Promise<void>): Promise<void> {
   await Promise.all([first, second]);
 }
 
 /** Calls a function that may throw synchronously, and returns its result as a promise. */
-function attempt(work: () => void | Promise<void>): Promise<void> {
+function toPromise(work: () => void | Promise<void>): Promise<void> {
   return new Promise((resolve) => resolve(work()));
 }

@@ -1,5 +1,5 @@
 /** The options of a branch. */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 
@@ -23,7 +23,7 @@ export function checkForkOptions(options: ForkOptions, isSimulation: boolean): v
   checkKnownKeys(options, { id: true, simulated: true, allowSideEffects: ["array", "boolean"] }, "fork()");
   const { simulated, allowSideEffects } = options;
   if (simulated !== undefined && typeof simulated !== "boolean")
-    throw new ToolError("invalid_argument", `The option "simulated" of fork() must be a boolean, not ${quoted(simulated)}.`);
+    throw new ToolError("invalid_argument", `The option "simulated" of fork() must be a boolean, not ${quoteValue(simulated)}.`);
   if (allowSideEffects !== undefined && simulated !== true && !isSimulation) {
     throw new ToolError(
       "invalid_argument",

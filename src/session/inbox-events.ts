@@ -1,14 +1,14 @@
 /** Creates the events for received messages and changed triggers, and checks their input. */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { checkedVisibleName } from "../core/base/visible-name.ts";
+import { checkVisibleName } from "../core/base/visible-name.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
-import type { Inbox, InboxScope, MakeEvents, StoredTrigger } from "./inbox.ts";
-import { wrongPrincipal } from "../core/sent-by.ts";
+import type { Inbox, InboxScope, CreateInboxEvents, StoredTrigger } from "./inbox.ts";
+import { findPrincipalError } from "../core/sent-by.ts";
 import { checkTraceparent } from "../core/traceparent.ts";
 import { readMessage } from "./read-message.ts";
 
@@ -46,73 +46,73 @@ const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings
  * @param sentIn the span in which the message is sent, as a `traceparent`; unused if the options name another one or a trigger
  * @throws ToolError `invalid_argument`; the returned function throws `not_found`
  */
-export function receiving(message: SessionMessage, options: ReceiveOptions, sentIn: () => string | undefined): MakeEvents {
+export function createReceiveEvents(message: SessionMessage, options: ReceiveOptions, sentIn: () => string | undefined): CreateInboxEvents {
   checkReceiveOptions(options);
   const read = readMessage(message);
   const { triggerId, tick } = options;
   const traceparent = options.traceparent ?? (triggerId === undefined ? sentIn() : undefined);
   return (scope) => {
     const trigger = triggerId === undefined ? undefined : scope.inbox.trigger(triggerId);
-    if (triggerId !== undefined && trigger === undefined) throw noTrigger(triggerId, scope.inbox);
+    if (triggerId !== undefined && trigger === undefined) throw unknownTriggerError(triggerId, scope.inbox);
     if (trigger?.paused === true) return [];
-    if (tick !== undefined && trigger?.lastTick !== undefined && wasTaken(tick, trigger.lastTick, scope.ports.clock.wallTime())) return [];
+    if (tick !== undefined && trigger?.lastTick !== undefined && wasTickAccepted(tick, trigger.lastTick, scope.ports.clock.wallTime())) return [];
     const id = scope.ports.ids.next("inbox");
-    return [{ type: "inbox-add", ...fact(scope), id, message: { ...read, inboxId: id }, ...omitUndefined({ ...options, traceparent }) }];
+    return [{ type: "inbox-add", ...eventBase(scope), id, message: { ...read, inboxId: id }, ...omitUndefined({ ...options, traceparent }) }];
   };
 }
 
 /**
  * Whether a tick was accepted before. New ticks are accepted if the latest came from a clock that was ahead by more than a day and has been set back.
  */
-function wasTaken(tick: number, lastTick: number, now: number): boolean {
+function wasTickAccepted(tick: number, lastTick: number, now: number): boolean {
   return tick <= lastTick && !(tick <= now && lastTick > now + MAX_AHEAD_MS);
 }
 
 /** Creates a new trigger's event. @throws ToolError `invalid_argument`, `not_json`, `too_large`; the result throws `duplicate` for an id in use */
-export function addingTrigger(trigger: NewTrigger): MakeEvents {
+export function createAddTriggerEvents(trigger: NewTrigger): CreateInboxEvents {
   const { lastTick, ...read } = readNewTrigger(trigger);
   return (scope) => {
     if (scope.inbox.trigger(read.id) === undefined)
-      return [{ type: "trigger-add", ...fact(scope), ...read, ...omitUndefined({ tick: lastTick }) }];
+      return [{ type: "trigger-add", ...eventBase(scope), ...read, ...omitUndefined({ tick: lastTick }) }];
     throw new ToolError("duplicate", `There is already a trigger ${JSON.stringify(read.id)}.`, {
       hint: "Remove it first, or take another name.",
     });
   };
 }
 
-/** Creates the events that replace the trigger with this id, if any; the new one is paused if the old one is. @throws ToolError as `addingTrigger` */
-export function replacingTrigger(trigger: NewTrigger): MakeEvents {
+/** Creates the events that replace the trigger with this id, if any; the new one is paused if the old one is. @throws ToolError as `createAddTriggerEvents` */
+export function createReplaceTriggerEvents(trigger: NewTrigger): CreateInboxEvents {
   const { lastTick, ...read } = readNewTrigger(trigger);
   return (scope) => {
     const before = scope.inbox.trigger(read.id);
-    const added: SessionEvent = { type: "trigger-add", ...fact(scope), ...read, ...omitUndefined({ tick: lastTick }) };
+    const added: SessionEvent = { type: "trigger-add", ...eventBase(scope), ...read, ...omitUndefined({ tick: lastTick }) };
     if (before === undefined) return [added];
-    const removed: SessionEvent = { type: "trigger-remove", ...fact(scope), id: read.id };
-    return before.paused === true ? [removed, added, { type: "trigger-pause", ...fact(scope), id: read.id }] : [removed, added];
+    const removed: SessionEvent = { type: "trigger-remove", ...eventBase(scope), id: read.id };
+    return before.paused === true ? [removed, added, { type: "trigger-pause", ...eventBase(scope), id: read.id }] : [removed, added];
   };
 }
 
 /** Creates the event for pausing or resuming a trigger; none if it does not exist or nothing changes. @throws ToolError `invalid_argument` */
-export function pausing(id: string, paused: boolean, options: PauseOptions = {}): MakeEvents {
+export function createPauseEvents(id: string, paused: boolean, options: PauseOptions = {}): CreateInboxEvents {
   checkKnownKeys(options, { lastTick: true }, "setTriggerPaused()");
   checkTick(options.lastTick, "lastTick of setTriggerPaused()");
   return (scope) => {
     const trigger = scope.inbox.trigger(id);
     if (trigger === undefined || (trigger.paused === true) === paused) return [];
-    if (paused) return [{ type: "trigger-pause", ...fact(scope), id }];
-    return [{ type: "trigger-resume", ...fact(scope), id, ...omitUndefined({ tick: options.lastTick }) }];
+    if (paused) return [{ type: "trigger-pause", ...eventBase(scope), id }];
+    return [{ type: "trigger-resume", ...eventBase(scope), id, ...omitUndefined({ tick: options.lastTick }) }];
   };
 }
 
 /** Creates the event for removing a trigger; none if it does not exist. */
-export function removingTrigger(id: string): MakeEvents {
-  return (scope) => (scope.inbox.trigger(id) === undefined ? [] : [{ type: "trigger-remove", ...fact(scope), id }]);
+export function createRemoveTriggerEvents(id: string): CreateInboxEvents {
+  return (scope) => (scope.inbox.trigger(id) === undefined ? [] : [{ type: "trigger-remove", ...eventBase(scope), id }]);
 }
 
 function checkReceiveOptions(options: ReceiveOptions): void {
   checkKnownKeys(options, RECEIVE_OPTIONS, "receive()");
   const { sender, triggerId, tick, principal, traceparent } = options;
-  const notPrincipal = wrongPrincipal(principal, "receive()");
+  const notPrincipal = findPrincipalError(principal, "receive()");
   if (notPrincipal !== undefined) throw notPrincipal;
   for (const [name, value] of Object.entries({ sender, triggerId }))
     if (value !== undefined && typeof value !== "string")
@@ -125,7 +125,7 @@ function checkReceiveOptions(options: ReceiveOptions): void {
 
 function checkTick(tick: number | undefined, what: string): void {
   if (tick !== undefined && !Number.isFinite(tick))
-    throw new ToolError("invalid_argument", `${what} is ${quoted(tick)}; it takes a time in milliseconds.`);
+    throw new ToolError("invalid_argument", `${what} is ${quoteValue(tick)}; it takes a time in milliseconds.`);
 }
 
 /** Returns a checked, frozen copy. */
@@ -138,21 +138,21 @@ function readNewTrigger(trigger: NewTrigger): NewTrigger {
     throw new ToolError("invalid_argument", '"declared" of a trigger must be true, or left out.');
   checkTick(trigger.lastTick, "lastTick of addTrigger()");
   return Object.freeze({
-    id: checkedVisibleName(trigger.id, "The id of a trigger"),
-    kind: checkedVisibleName(trigger.kind, "The kind of a trigger"),
+    id: checkVisibleName(trigger.id, "The id of a trigger"),
+    kind: checkVisibleName(trigger.kind, "The kind of a trigger"),
     settings,
     ...(trigger.declared ? { declared: true } : {}),
     ...omitUndefined({ lastTick: trigger.lastTick }),
   });
 }
 
-function noTrigger(id: string, { triggers }: Inbox): ToolError {
+function unknownTriggerError(id: string, { triggers }: Inbox): ToolError {
   const ids = triggers.map((trigger) => trigger.id);
   return new ToolError("not_found", `There is no trigger ${JSON.stringify(id)}.`, {
     hint: ids.length === 0 ? "The session has no triggers." : `Its triggers are ${ids.slice(0, 20).join(", ")}.`,
   });
 }
 
-function fact({ sessionId, ports }: InboxScope): { readonly sessionId: string; readonly at: number } {
+function eventBase({ sessionId, ports }: InboxScope): { readonly sessionId: string; readonly at: number } {
   return { sessionId, at: ports.clock.wallTime() };
 }

@@ -70,10 +70,10 @@ export class Inbox {
   }
 
   /** Applies an event. An entry waits until a message of the conversation has its id. */
-  notice(event: InboxEvent): void {
+  apply(event: InboxEvent): void {
     switch (event.type) {
       case "message-add":
-        if (event.message.inboxId !== undefined) this.#hear(event.message.inboxId);
+        if (event.message.inboxId !== undefined) this.#removeEntry(event.message.inboxId);
         break;
       case "inbox-add":
         this.#add(event);
@@ -81,7 +81,7 @@ export class Inbox {
       case "trigger-add": {
         const { id, kind, settings, declared, tick, at } = event;
         const own = { id, kind, settings, ...(declared === true ? { declared } : {}), ...(tick === undefined ? {} : { lastTick: tick }) };
-        this.#triggers.set(id, Object.freeze({ ...own, addedAt: at, sent: 0, waiting: this.#waitingOf(id) }));
+        this.#triggers.set(id, Object.freeze({ ...own, addedAt: at, sent: 0, waiting: this.#countWaiting(id) }));
         break;
       }
       case "trigger-pause":
@@ -115,11 +115,11 @@ export class Inbox {
   }
 
   /** Counts waiting messages, including those of an earlier trigger with the same id: the model has not received them either. */
-  #waitingOf(triggerId: string): number {
+  #countWaiting(triggerId: string): number {
     return this.entries.filter((entry) => entry.triggerId === triggerId).length;
   }
 
-  #hear(id: string): void {
+  #removeEntry(id: string): void {
     const { triggerId } = this.#entries.get(id) ?? {};
     this.#entries.delete(id);
     this.#change(triggerId, (trigger) => ({ ...trigger, waiting: trigger.waiting - 1 }));
@@ -139,4 +139,4 @@ export interface InboxScope {
 }
 
 /** Creates the events for an inbox once the session is ready to record them; none if nothing changes. */
-export type MakeEvents = (scope: InboxScope) => readonly SessionEvent[];
+export type CreateInboxEvents = (scope: InboxScope) => readonly SessionEvent[];

@@ -1,6 +1,6 @@
 /** Reads all events of a session from a store, page by page. */
 import { ToolError } from "../core/error.ts";
-import { checkStore, checkText } from "../core/check-argument.ts";
+import { checkStore, checkString } from "../core/check-argument.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { EventPage, LogDamage, ReadOptions, Store } from "../core/store.ts";
 
@@ -23,21 +23,21 @@ export async function* readEvents(log: ReadableLog, from: number = 0): AsyncGene
 
 /** Like `readEvents`, but yields the pages of the store. */
 export async function* readEventPages(log: ReadableLog, from: number = 0): AsyncGenerator<readonly SessionEvent[]> {
-  const ahead = new PagesAhead(log);
+  const ahead = new PagePrefetcher(log);
   let page = await log.read({ from: from + 1, limit: PAGE });
   for (;;) {
     const { events, damage, next } = page;
     // The store reads the next page while this one is used.
-    const following = damage !== undefined || next === undefined ? undefined : ahead.take(next, events.length === PAGE);
+    const following = damage !== undefined || next === undefined ? undefined : ahead.nextPage(next, events.length === PAGE);
     if (events.length > 0) yield events;
-    if (damage !== undefined) throw damagedLog(log.sessionId, damage);
+    if (damage !== undefined) throw damagedLogError(log.sessionId, damage);
     if (following === undefined) return;
     page = await following;
   }
 }
 
 /** Requests two pages at a time, so that the store reads one while the other is parsed. */
-class PagesAhead {
+class PagePrefetcher {
   readonly #log: ReadableLog;
   #guess: { readonly from: number; readonly page: Promise<EventPage> } | undefined;
 
@@ -46,7 +46,7 @@ class PagesAhead {
   }
 
   /** @param isFull whether the previous page was full: then this one may be too, and the page after it begins at a known position */
-  take(from: number, isFull: boolean): Promise<EventPage> {
+  nextPage(from: number, isFull: boolean): Promise<EventPage> {
     const page = this.#guess?.from === from ? this.#guess.page : this.#read(from);
     this.#guess = isFull ? { from: from + PAGE, page: this.#read(from + PAGE) } : undefined;
     return page;
@@ -62,12 +62,12 @@ class PagesAhead {
 /** Reads every event of a stored session, claimed by another process or not. @throws ToolError `not_found`; `corrupt_record` as `readEvents` */
 export function storedEvents(store: Store, sessionId: string): AsyncGenerator<SessionEvent> {
   checkStore(store, "storedEvents(store, sessionId)");
-  checkText(sessionId, "storedEvents(store, sessionId)", "the id of a session");
+  checkString(sessionId, "storedEvents(store, sessionId)", "the id of a session");
   return readEvents({ sessionId, read: (options) => store.read(sessionId, options) });
 }
 
 /** Returns the error for a damaged log. It is retryable if a newer version of Haft wrote the log, because a process with that version can read it. */
-export function damagedLog(sessionId: string, { position, reason, isNewer = false }: LogDamage): ToolError {
+export function damagedLogError(sessionId: string, { position, reason, isNewer = false }: LogDamage): ToolError {
   const session = JSON.stringify(sessionId);
   const before =
     position === 1
@@ -82,7 +82,7 @@ export function damagedLog(sessionId: string, { position, reason, isNewer = fals
 }
 
 /** Yields the first `count` items. */
-export async function* take<T>(items: AsyncIterable<T>, count: number): AsyncGenerator<T> {
+export async function* takeFirst<T>(items: AsyncIterable<T>, count: number): AsyncGenerator<T> {
   let left = count;
   if (left <= 0) return;
   for await (const item of items) {

@@ -8,9 +8,9 @@ import type { TurnCall } from "./turn-queue.ts";
 export function recordMessage(
   session: Session,
   message: SessionMessage,
-  place: { readonly at: number; readonly madeIn: TurnCall | undefined; readonly principal?: string | undefined },
+  place: { readonly at: number; readonly parentCall: TurnCall | undefined; readonly principal?: string | undefined },
 ): void {
-  const { at, madeIn, principal } = place;
-  const of = omitUndefined({ parentCallId: madeIn?.callId, principal });
-  session.recordAndTell({ type: "message-add", sessionId: session.id, at, message, ...of });
+  const { at, parentCall, principal } = place;
+  const of = omitUndefined({ parentCallId: parentCall?.callId, principal });
+  session.recordAndNotify({ type: "message-add", sessionId: session.id, at, message, ...of });
 }

@@ -8,13 +8,13 @@ import { IS_CLOUDFLARE_WORKER } from "../core/node-version.ts";
  */
 export function runInContext<Value, Result>(storage: AsyncLocalStorage<Value>, value: Value, work: () => Result): Result {
   if (IS_CLOUDFLARE_WORKER) return storage.run(value, work);
-  return new AsyncResource("HAFT_CONTEXT", NOT_DESTROYED).runInAsyncScope(enter<Value, Result>, undefined, storage, value, work);
+  return new AsyncResource("HAFT_CONTEXT", NOT_DESTROYED).runInAsyncScope(enterContext<Value, Result>, undefined, storage, value, work);
 }
 
 /** Saves tracking when the resource is destroyed: it ends with the call that created it. */
 const NOT_DESTROYED = Object.freeze({ requireManualDestroy: true });
 
-function enter<Value, Result>(storage: AsyncLocalStorage<Value>, value: Value, work: () => Result): Result {
+function enterContext<Value, Result>(storage: AsyncLocalStorage<Value>, value: Value, work: () => Result): Result {
   storage.enterWith(value);
   return work();
 }

@@ -19,10 +19,10 @@ export class SessionLog {
   readonly #keep: number;
   #own: SessionEvent[] = [];
   /** How many of its own events are no longer in memory. */
-  #forgotten = 0;
+  #dropped = 0;
   readonly #systemMessages: { readonly position: number; readonly event: SessionEvent }[] = [];
   /** The calls of rolled-back batches and voided messages, with the position of the event that took them back. */
-  #takenBack: Map<string, number> | undefined;
+  #revoked: Map<string, number> | undefined;
 
   constructor(options: { readonly base?: LogBase; readonly keep?: number } = {}) {
     this.#base = options.base;
@@ -30,36 +30,36 @@ export class SessionLog {
   }
 
   get length(): number {
-    return (this.#base?.length ?? 0) + this.#forgotten + this.#own.length;
+    return (this.#base?.length ?? 0) + this.#dropped + this.#own.length;
   }
 
   /** The position of the first event in memory; all later ones are in memory too. */
   get firstKept(): number {
     let { log, length }: LogBase = { log: this, length: Infinity };
-    while (log.#forgotten === 0 && log.#base !== undefined) {
+    while (log.#dropped === 0 && log.#base !== undefined) {
       length = Math.min(length, log.#base.length);
       ({ log } = log.#base);
     }
-    return log.#forgotten === 0 ? 0 : Math.min(length, (log.#base?.length ?? 0) + log.#forgotten);
+    return log.#dropped === 0 ? 0 : Math.min(length, (log.#base?.length ?? 0) + log.#dropped);
   }
 
   push(event: SessionEvent): void {
     if (event.type === "batch-rollback" || (event.type === "round-end" && event.voided !== undefined)) {
-      this.#takenBack ??= new Map();
-      for (const callId of event.callIds) this.#takenBack.set(callId, this.length);
-    } else if (event.type === "call-start" && event.parentCallId !== undefined && this.wasTakenBack(event.parentCallId))
-      (this.#takenBack ??= new Map()).set(event.callId, this.length);
+      this.#revoked ??= new Map();
+      for (const callId of event.callIds) this.#revoked.set(callId, this.length);
+    } else if (event.type === "call-start" && event.parentCallId !== undefined && this.wasRevoked(event.parentCallId))
+      (this.#revoked ??= new Map()).set(event.callId, this.length);
     this.#own.push(event);
     if (this.#own.length < this.#keep * 2) return;
-    const start = (this.#base?.length ?? 0) + this.#forgotten;
+    const start = (this.#base?.length ?? 0) + this.#dropped;
     for (const [index, old] of this.#own.slice(0, -this.#keep).entries())
       if (old.type === "message-add" && old.message.role === "system") this.#systemMessages.push({ position: start + index, event: old });
     this.#own = this.#own.slice(-this.#keep);
-    this.#forgotten += this.#keep;
+    this.#dropped += this.#keep;
   }
 
   /** The system messages that are no longer in `events`, oldest first. */
-  get forgottenSystemMessages(): readonly SessionEvent[] {
+  get droppedSystemMessages(): readonly SessionEvent[] {
     const found: (readonly SessionEvent[])[] = [];
     let reach: LogBase | undefined = { log: this, length: Infinity };
     while (reach !== undefined) {
@@ -71,7 +71,7 @@ export class SessionLog {
   }
 
   /** Whether the call was rolled back with its batch, or voided with its message. Takes time independent of the log's length. */
-  wasTakenBack(callId: string): boolean {
+  wasRevoked(callId: string): boolean {
     let reach: LogBase | undefined = { log: this, length: Infinity };
     while (reach !== undefined) {
       const { log, length }: LogBase = reach;
@@ -92,7 +92,7 @@ export class SessionLog {
 
   /** Returns the events in memory before position `length`, oldest first. */
   events(length: number = this.length): readonly SessionEvent[] {
-    if (this.#base === undefined && this.#forgotten === 0 && length >= this.#own.length) return this.#own;
+    if (this.#base === undefined && this.#dropped === 0 && length >= this.#own.length) return this.#own;
     const parts: (readonly SessionEvent[])[] = [];
     let reach: LogBase | undefined = { log: this, length };
     while (reach !== undefined) {
@@ -106,7 +106,7 @@ export class SessionLog {
 
   /** Returns the events from a position on, and before `end`; undefined if they go back further than this log's own events in memory. */
   since(position: number, end: number = Infinity): readonly SessionEvent[] | undefined {
-    const start = (this.#base?.length ?? 0) + this.#forgotten;
+    const start = (this.#base?.length ?? 0) + this.#dropped;
     return position < start ? undefined : this.#own.slice(position - start, Math.max(0, end - start));
   }
 
@@ -132,20 +132,20 @@ export function historyOf(events: readonly SessionEvent[]): readonly HistoryEntr
         entries.delete(callId);
         rolledBack.add(callId);
       }
-    else if (event.type === "call-end") end(entries, event.callId, event.result, event.input);
-    else if (event.type === "outcome-resolve") resolve(entries, event.callId, event.outcome);
+    else if (event.type === "call-end") setResult(entries, event.callId, event.result, event.input);
+    else if (event.type === "outcome-resolve") setOutcome(entries, event.callId, event.outcome);
   }
   return [...entries.values()];
 }
 
 type Entries = Map<string, HistoryEntry>;
 
-function end(entries: Entries, callId: string, result: ToolResult, input: HistoryEntry["input"]): void {
+function setResult(entries: Entries, callId: string, result: ToolResult, input: HistoryEntry["input"]): void {
   const entry = entries.get(callId);
   if (entry !== undefined) entries.set(callId, { ...entry, ...(input === undefined ? {} : { input }), result });
 }
 
-function resolve(entries: Entries, callId: string, resolved: "applied"): void {
+function setOutcome(entries: Entries, callId: string, resolved: "applied"): void {
   const entry = entries.get(callId);
   if (entry !== undefined) entries.set(callId, { ...entry, resolved });
 }

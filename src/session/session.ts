@@ -28,7 +28,7 @@ export interface SessionHead {
 }
 
 /** The environment of a session's calls. Fields that are left out are inherited from the parent. */
-export interface Surroundings {
+export interface SessionSettings {
   /** Data for engines. */
   readonly setup?: Readonly<Record<string, unknown>> | undefined;
   /** The folder that relative paths of handlers start from, itself relative to the runtime's folder. */
@@ -37,7 +37,7 @@ export interface Surroundings {
   readonly environment?: Readonly<Record<string, string>> | undefined;
 }
 
-export interface SessionOptions extends Surroundings {
+export interface SessionOptions extends SessionSettings {
   readonly ports: Ports;
   /** @default a new id, created on first use */
   readonly id?: string | undefined;
@@ -54,7 +54,7 @@ export interface SessionOptions extends Surroundings {
   readonly parentCall?: CallPlace | undefined;
   readonly simulation?: SimulationMode;
   /** Called with events that are not part of a call's own run. */
-  readonly tell?: ((event: SessionEvent) => void) | undefined;
+  readonly notify?: ((event: SessionEvent) => void) | undefined;
   /** The session's log in a store. */
   readonly eventLog?: EventLog;
 }
@@ -100,13 +100,13 @@ export class Session {
   /** Counts of the session's calls so far, if counted. @internal */
   tally: CallTally | undefined;
   /** Why the session's calls are cancelled, including calls of a batch that have not started; undefined while calls may run. @internal */
-  callsEnded: string | undefined;
+  callsCancelReason: string | undefined;
   /** How many of its events were copied from a snapshot. @internal */
-  broughtLength = 0;
+  copiedLength = 0;
   #heldTally: CallTally | undefined;
   readonly #seedName: string | undefined;
   readonly #ports: Ports;
-  readonly #tell: ((event: SessionEvent) => void) | undefined;
+  readonly #notify: ((event: SessionEvent) => void) | undefined;
   #parentCall: CallPlace | undefined;
   #id: string | undefined;
   #closed = false;
@@ -120,11 +120,11 @@ export class Session {
   #broken: ToolError | undefined;
   #isHandedOver = false;
   /** Events that are collected for one write to the store. */
-  #together: SessionEvent[] | undefined;
+  #collected: SessionEvent[] | undefined;
 
   constructor(options: SessionOptions) {
     this.#ports = options.ports;
-    this.#tell = options.tell;
+    this.#notify = options.notify;
     this.#id = options.id;
     this.#seedName = options.seedName;
     this.recorded = options.recorded;
@@ -180,7 +180,7 @@ export class Session {
   }
 
   /** Like `engines`, but undefined until the first access to `engines`. @internal */
-  get engagedEngines(): EngineSessions | undefined {
+  get enginesIfUsed(): EngineSessions | undefined {
     return this.#engines;
   }
 
@@ -205,13 +205,13 @@ export class Session {
   }
 
   /** Whether a call was rolled back with its batch, or voided with its message. @internal */
-  wasTakenBack(callId: string): boolean {
-    return this.#log?.wasTakenBack(callId) === true;
+  wasRevoked(callId: string): boolean {
+    return this.#log?.wasRevoked(callId) === true;
   }
 
   /** The events in memory, preceded by the system messages that are no longer there. @internal */
-  get spoken(): readonly SessionEvent[] {
-    const system = this.#log?.forgottenSystemMessages ?? NO_EVENTS;
+  get conversationEvents(): readonly SessionEvent[] {
+    const system = this.#log?.droppedSystemMessages ?? NO_EVENTS;
     return system.length === 0 ? this.log : [...system, ...this.log];
   }
 
@@ -227,20 +227,20 @@ export class Session {
 
   /** Records events that belong together: a store keeps all of them or none. @internal */
   recordAll(events: readonly SessionEvent[]): void {
-    if (this.#together !== undefined) this.#together.push(...events);
+    if (this.#collected !== undefined) this.#collected.push(...events);
     else if (this.eventLog !== undefined) this.#store(this.eventLog, events);
     const log = (this.#log ??= new SessionLog());
     for (const event of events) log.push(event);
   }
 
   /** Runs `work`, and writes the events that it records to the store together: all of them or none. Synchronous. @internal */
-  together(work: () => void): void {
-    this.#together = [];
+  recordTogether(work: () => void): void {
+    this.#collected = [];
     try {
       work();
     } finally {
-      const events = this.#together;
-      this.#together = undefined;
+      const events = this.#collected;
+      this.#collected = undefined;
       if (this.eventLog !== undefined && events.length > 0) this.#store(this.eventLog, events);
     }
   }
@@ -248,7 +248,7 @@ export class Session {
   /** Writes the complete answer of a call to the store; memory only keeps the fact that it exists. @internal */
   recordOutput(event: SessionEvent & { readonly type: "output-keep" }): void {
     if (this.eventLog === undefined) return;
-    if (this.broken === undefined) keepIfItFits(this.eventLog, event);
+    if (this.broken === undefined) storeIfItFits(this.eventLog, event);
     const { output: _output, content: _content, ...rest } = event;
     (this.#log ??= new SessionLog()).push(Object.freeze(rest));
   }
@@ -262,12 +262,12 @@ export class Session {
   }
 
   /** Updates the session id of the parent call, after that call became part of another session. @internal */
-  moveTo(sessionId: string): void {
+  setParentSession(sessionId: string): void {
     if (this.#parentCall !== undefined) this.#parentCall = { ...this.#parentCall, sessionId };
   }
 
   /** Marks the log as taken over by another process before `eventLog` itself notices: later events are not part of it. @internal */
-  noteLoss(error: ToolError): void {
+  markLost(error: ToolError): void {
     this.#broken ??= error;
   }
 
@@ -277,8 +277,8 @@ export class Session {
   }
 
   /** Hands over everything that has not ended to that process. @internal */
-  leave(reason: ToolError): void {
-    this.noteLoss(reason);
+  markHandedOver(reason: ToolError): void {
+    this.markLost(reason);
     this.#isHandedOver = true;
   }
 
@@ -324,15 +324,15 @@ export class Session {
     this.#state = after === undefined ? this.#state.delete(at) : this.#state.set(at, after);
     if (this.recorded) {
       const at = this.#ports.clock.wallTime();
-      this.recordAndTell({ type: "state-change", callId, sessionId: this.id, turnId, at, toolset, key, patch });
+      this.recordAndNotify({ type: "state-change", callId, sessionId: this.id, turnId, at, toolset, key, patch });
     }
     return after;
   }
 
   /** Records an event that is not part of a call's own run, and notifies listeners. @internal */
-  recordAndTell(event: SessionEvent): void {
+  recordAndNotify(event: SessionEvent): void {
     this.record(Object.freeze(event));
-    this.#tell?.(event);
+    this.#notify?.(event);
   }
 
   /** The session after its last completed turn; branches begin here. @internal */
@@ -343,14 +343,14 @@ export class Session {
   }
 
   /** Keeps the head at its current place while turns run. @internal */
-  turnsBegin(): void {
+  onTurnsStart(): void {
     this.#heldLength = this.length;
     this.#heldState = this.#state;
     this.#heldTally = this.tally;
   }
 
   /** Moves the head to the end of the session, after the turns have ended. @internal */
-  turnsEnded(): void {
+  onTurnsEnd(): void {
     this.#heldLength = -1;
     this.#heldState = NO_STATE;
     this.#heldTally = undefined;
@@ -361,7 +361,7 @@ export class Session {
     this.recordAll(events);
     if (this.tally !== undefined) this.tally = countCalls(this.tally, events);
     this.#state = state;
-    this.turnsEnded();
+    this.onTurnsEnd();
   }
 }
 
@@ -377,7 +377,7 @@ export function splitStateKey(at: string): { readonly toolset: string; readonly 
 }
 
 /** Writes a complete answer. It is optional: if it does not fit in the store, the session must not fail for it. */
-function keepIfItFits(eventLog: EventLog, event: SessionEvent): void {
+function storeIfItFits(eventLog: EventLog, event: SessionEvent): void {
   try {
     eventLog.append([event]);
   } catch {

@@ -1,5 +1,5 @@
 /** The state of a simulation: a branch whose calls have no side effects unless they are allowed. */
-import { isInside } from "../core/effects.ts";
+import { isSameOrInside } from "../core/effects.ts";
 
 /** Whether calls of a tool may have side effects. */
 export type SideEffects = (qualifiedName: string) => boolean;
@@ -60,24 +60,24 @@ export class SimulationMode {
   }
 
   /** Adds the pretended writes of a branch of this branch. */
-  adopt(branch: SimulationMode): void {
+  addPretendedWrites(branch: SimulationMode): void {
     this.#count({ writes: branch.pretended, locked: [...branch.#dirty.keys()] }, 1);
   }
 
   isDirty(keys: readonly string[]): boolean {
     if (this.#dirty.size === 0) return false;
-    return keys.some((key) => [...this.#dirty.keys()].some((dirty) => isInside(key, dirty) || isInside(dirty, key)));
+    return keys.some((key) => [...this.#dirty.keys()].some((dirty) => isSameOrInside(key, dirty) || isSameOrInside(dirty, key)));
   }
 
   /** Returns the mode of a branch of this branch: it begins with the same dirty keys, and changes only its own copy. */
   branch(allowsSideEffects?: SideEffects): SimulationMode {
-    const branch = new SimulationMode(this.mayBeReal ? this.#narrowed(allowsSideEffects) : NO_SIDE_EFFECTS);
-    branch.adopt(this);
+    const branch = new SimulationMode(this.mayBeReal ? this.#narrowSideEffects(allowsSideEffects) : NO_SIDE_EFFECTS);
+    branch.addPretendedWrites(this);
     return branch;
   }
 
   /** Side effects that are not allowed here are not allowed in a branch either. */
-  #narrowed(allows: SideEffects | undefined): SideEffects {
+  #narrowSideEffects(allows: SideEffects | undefined): SideEffects {
     const own = this.#allowsSideEffects;
     return allows === undefined ? own : (name) => own(name) && allows(name);
   }

@@ -4,7 +4,7 @@ export class SmallSet<Element> {
   /** Created for a second element, and kept until it is empty. */
   #several: Set<Element> | undefined = undefined;
 
-  get any(): boolean {
+  get hasAny(): boolean {
     return this.#sole !== undefined || this.#several !== undefined;
   }
 
@@ -13,7 +13,7 @@ export class SmallSet<Element> {
   }
 
   add(element: Element): void {
-    if (!this.any) this.#sole = element;
+    if (!this.hasAny) this.#sole = element;
     else this.#several = (this.#several ?? new Set(this.all())).add(element);
     if (this.#several !== undefined) this.#sole = undefined;
   }

@@ -3,10 +3,10 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import { runInContext } from "./run-in-context.ts";
 import { SmallSet } from "./small-set.ts";
-import { endTurnWait, deadlocks, newTurnWait, noteTurnWait, turnDeadlock } from "./turn-waits.ts";
+import { removeTurnWait, deadlocks, createTurnWait, addTurnWait, turnDeadlockError } from "./turn-waits.ts";
 
 /** The place of the current code: it distinguishes the calls of a handler from other calls. */
-const CURRENT = new AsyncLocalStorage<Place>();
+const CURRENT_PLACE = new AsyncLocalStorage<Place>();
 
 /** A call of a turn, as far as calls made by its handler need it. */
 export interface TurnCall {
@@ -14,11 +14,11 @@ export interface TurnCall {
   /** The turn that the call is part of. */
   readonly turn: object;
   /** Why the call's message was voided, or its batch rolled back; undefined if neither happened. */
-  readonly takenBack: string | undefined;
+  readonly revokedReason: string | undefined;
   /** Whether the call can no longer be taken back, because its batch or message is complete. */
   readonly isSettled: boolean;
   /** The separate turn for the calls of its handler once the call has left its turn (see `TurnQueue.beside`). */
-  readonly beside: RunningTurn | undefined;
+  readonly detachedTurn: RunningTurn | undefined;
 }
 
 /** The place of code in the handler of a call. */
@@ -42,14 +42,14 @@ export interface RunningTurn {
   /** The queues in which code of this turn waits. */
   readonly waitsIn: TurnQueue[];
   /** How many pieces of work of the turn are running: its own, and those that joined it. */
-  works: number;
-  over: boolean;
+  workCount: number;
+  hasEnded: boolean;
   /** Data of the turn's runner. */
-  held: object | undefined;
+  runnerData: object | undefined;
   /** The work that joined; created for the first piece. */
-  joined: Set<JoinedWork> | undefined;
+  joinedWork: Set<JoinedWork> | undefined;
   /** The separate turn of a call that has left this turn; the latest, if several have. */
-  continuesIn: RunningTurn | undefined;
+  lastDetachedTurn: RunningTurn | undefined;
 }
 
 /** Work requested by a call of a turn. It is part of that turn until the call leaves it; then it moves along. */
@@ -72,52 +72,52 @@ export interface TurnOptions {
 type Work<T> = (turn: RunningTurn | undefined, caller: TurnCall | undefined) => T | Promise<T>;
 
 /** Whether any session was ever a simulation without allowed side effects: if not, the caller need not be determined. */
-export const simulations = { haveBegun: false };
+export const simulations = { inUse: false };
 
 /** Whether any code has ever run in a place: if not, the caller need not be determined. */
-export const places = { haveBegun: false };
+export const places = { inUse: false };
 
 /** Whether the current code was called by a simulated turn, even if that turn is over: its calls to other sessions would be real. */
 export function isInsideSimulation(): boolean {
-  let turn = turnOf(CURRENT.getStore());
+  let turn = turnOf(CURRENT_PLACE.getStore());
   while (turn !== undefined && !turn.queue.isSimulation) turn = turnOf(turn.outer);
   return turn !== undefined;
 }
 
 /** Runs the handler of a call, so that calls it makes in the same session are attributed to this call. */
-export function withinCall<T>(turn: RunningTurn, call: TurnCall, work: () => T): T {
-  places.haveBegun = true;
-  return runInContext(CURRENT, new HandlerPlace(turn, call), work);
+export function runAsHandler<T>(turn: RunningTurn, call: TurnCall, work: () => T): T {
+  places.inUse = true;
+  return runInContext(CURRENT_PLACE, new HandlerPlace(turn, call), work);
 }
 
 /** Returns the place of the current code: the call whose handler it is in, if known, and the data of its turn's runner. */
-export function currentPlace(): { readonly call: TurnCall | undefined; readonly held: object | undefined } {
-  const place = CURRENT.getStore();
-  return { call: place instanceof HandlerPlace ? place.call : undefined, held: turnOf(place)?.held };
+export function currentPlace(): { readonly call: TurnCall | undefined; readonly runnerData: object | undefined } {
+  const place = CURRENT_PLACE.getStore();
+  return { call: place instanceof HandlerPlace ? place.call : undefined, runnerData: turnOf(place)?.runnerData };
 }
 
 /**
  * Returns the call whose handler the current code is in, in any session; undefined outside of handlers.
  *
- * @param soleOf returns the only call of a turn whose calls are not distinguished, from its runner's data
+ * @param findSoleCall returns the only call of a turn whose calls are not distinguished, from its runner's data
  * @param from the place of other code than the current
  */
-export function callAround<Sole>(soleOf: (held: object | undefined) => Sole, from = CURRENT.getStore()): TurnCall | Sole | undefined {
+export function findCurrentCall<Sole>(findSoleCall: (runnerData: object | undefined) => Sole, from = CURRENT_PLACE.getStore()): TurnCall | Sole | undefined {
   for (let place: Place | undefined = from; place !== undefined; place = turnOf(place)?.outer) {
-    const call = place instanceof HandlerPlace ? place.call : soleOf(place.held);
+    const call = place instanceof HandlerPlace ? place.call : findSoleCall(place.runnerData);
     if (call !== undefined) return call;
   }
   return undefined;
 }
 
 /** Creates a place for the handler of a call outside any session's turn. */
-export function placeOfNoTurn(held: object): RunningTurn {
-  return newTurn({ queue: NO_QUEUE, outer: CURRENT.getStore(), works: 1, held });
+export function createPlaceOutsideTurns(runnerData: object): RunningTurn {
+  return createTurn({ queue: NO_QUEUE, outer: CURRENT_PLACE.getStore(), workCount: 1, runnerData });
 }
 
-function newTurn(fields: Pick<RunningTurn, "queue" | "outer" | "works" | "held">): RunningTurn {
-  const { queue, outer, works, held } = fields;
-  return { queue, outer, waitsIn: [], works, over: false, held, joined: undefined, continuesIn: undefined };
+function createTurn(fields: Pick<RunningTurn, "queue" | "outer" | "works" | "held">): RunningTurn {
+  const { queue, outer, workCount, runnerData } = fields;
+  return { queue, outer, waitsIn: [], workCount, hasEnded: false, runnerData, joinedWork: undefined, lastDetachedTurn: undefined };
 }
 
 function turnOf(place: Place | undefined): RunningTurn | undefined {
@@ -133,8 +133,8 @@ interface WaitingTurn {
 
 /** Called when the first turn starts, and when the last one has ended. */
 export interface TurnBounds {
-  turnsBegin(): void;
-  turnsEnded(): void;
+  onTurnsStart(): void;
+  onTurnsEnd(): void;
 }
 
 export class TurnQueue {
@@ -146,18 +146,18 @@ export class TurnQueue {
   #waiting: WaitingTurn[] | undefined;
   #isStarting = false;
   /** How many separate turns run (see `beside`). */
-  #besides = 0;
+  #detachedCount = 0;
 
   /** @param isSimulation whether its turns have no side effects */
   constructor(bounds: TurnBounds, isSimulation: boolean) {
     this.#bounds = bounds;
     this.isSimulation = isSimulation;
-    if (isSimulation) simulations.haveBegun = true;
+    if (isSimulation) simulations.inUse = true;
   }
 
   /** Whether a turn is running. */
   get busy(): boolean {
-    return this.#running.any;
+    return this.#running.hasAny;
   }
 
   /**
@@ -167,8 +167,8 @@ export class TurnQueue {
    * waits joins too, as it will start nothing. A turn is over when all of its work is.
    */
   run<T>(work: Work<T>, { signal, concurrent = false }: TurnOptions = NO_OPTIONS): T | Promise<T> {
-    if (!this.busy && this.#besides === 0) return this.#start(work, concurrent);
-    const own = this.#own;
+    if (!this.busy && this.#detachedCount === 0) return this.#start(work, concurrent);
+    const own = this.#ownPlace;
     if (own !== undefined) return own instanceof HandlerPlace ? this.#join(own.turn, work, own.call) : this.#join(own, work);
     const isNext = this.#waiting === undefined || this.#waiting.length === 0;
     return isNext && this.#mayStart(concurrent) ? this.#start(work, concurrent) : this.#wait(work, signal, concurrent);
@@ -180,16 +180,16 @@ export class TurnQueue {
    * @param from the turn that the call has left while it ran
    * @param isOfCall whether work requested by a call of that turn belongs to the leaving call, and moves with it
    */
-  beside(held: object, from?: RunningTurn, isOfCall?: (call: TurnCall | undefined) => boolean): RunningTurn {
-    const turn = newTurn({ queue: this, outer: undefined, works: 1, held });
-    this.#besides++;
+  createDetachedTurn(runnerData: object, from?: RunningTurn, isOfCall?: (call: TurnCall | undefined) => boolean): RunningTurn {
+    const turn = createTurn({ queue: this, outer: undefined, workCount: 1, runnerData });
+    this.#detachedCount++;
     if (from === undefined) return turn;
-    from.continuesIn = turn;
-    for (const work of from.joined ?? []) if (isOfCall?.(work.call) === true) move(work, turn);
+    from.lastDetachedTurn = turn;
+    for (const work of from.joinedWork ?? []) if (isOfCall?.(work.call) === true) moveWork(work, turn);
     return turn;
   }
 
-  endBeside(turn: RunningTurn): void {
+  endDetachedTurn(turn: RunningTurn): void {
     this.#end(turn);
   }
 
@@ -201,14 +201,14 @@ export class TurnQueue {
 
   /** Whether a running turn called the current code, directly or through another session's turn. */
   get isInside(): boolean {
-    return this.#own !== undefined;
+    return this.#ownPlace !== undefined;
   }
 
   /** The place of the current code in a running turn of this queue, if any. */
-  get #own(): Place | undefined {
-    let place = CURRENT.getStore();
-    for (let turn = turnOf(place); turn !== undefined && (turn.queue !== this || turn.over || hasLeft(place)); turn = turnOf(place)) {
-      const beside = place === undefined ? undefined : this.#besideOf(place, turn);
+  get #ownPlace(): Place | undefined {
+    let place = CURRENT_PLACE.getStore();
+    for (let turn = turnOf(place); turn !== undefined && (turn.queue !== this || turn.hasEnded || isDetached(place)); turn = turnOf(place)) {
+      const beside = place === undefined ? undefined : this.#findDetachedPlace(place, turn);
       if (beside !== undefined) return beside;
       place = turn.outer;
     }
@@ -216,10 +216,10 @@ export class TurnQueue {
   }
 
   /** Returns where the code of a call continues that has left its turn, which is over. */
-  #besideOf(place: Place, turn: RunningTurn): Place | undefined {
+  #findDetachedPlace(place: Place, turn: RunningTurn): Place | undefined {
     const call = place instanceof HandlerPlace ? place.call : undefined;
-    const beside = call?.beside ?? turn.continuesIn;
-    if (beside === undefined || beside.queue !== this || beside.over) return undefined;
+    const beside = call?.detachedTurn ?? turn.lastDetachedTurn;
+    if (beside === undefined || beside.queue !== this || beside.hasEnded) return undefined;
     return call === undefined ? beside : new HandlerPlace(beside, call);
   }
 
@@ -228,52 +228,52 @@ export class TurnQueue {
   }
 
   #start<T>(work: Work<T>, concurrent: boolean): T | Promise<T> {
-    const current = CURRENT.getStore();
+    const current = CURRENT_PLACE.getStore();
     let outer = current;
-    for (let one = turnOf(outer); one?.over === true; one = turnOf(outer)) outer = one.outer;
+    for (let one = turnOf(outer); one?.hasEnded === true; one = turnOf(outer)) outer = one.outer;
     // Code of a handler that continues after its turn is not part of the new turn, but its call may have been taken back.
     const caller = current instanceof HandlerPlace && current.turn.queue === this ? current.call : undefined;
-    const turn = newTurn({ queue: this, outer, works: 0, held: undefined });
-    if (!this.busy) this.#bounds.turnsBegin();
+    const turn = createTurn({ queue: this, outer, workCount: 0, runnerData: undefined });
+    if (!this.busy) this.#bounds.onTurnsStart();
     this.#running.add(turn);
     this.#areConcurrent = concurrent;
     // The steps after the work run in its context too: a promise created outside would keep its own context while it waits.
-    places.haveBegun = true;
-    return runInContext(CURRENT, turn, () => this.#workIn(turn, work, caller));
+    places.inUse = true;
+    return runInContext(CURRENT_PLACE, turn, () => this.#runWork(turn, work, caller));
   }
 
-  #workIn<T>(turn: RunningTurn, work: Work<T>, caller?: TurnCall, joined?: JoinedWork): T | Promise<T> {
-    turn.works++;
+  #runWork<T>(turn: RunningTurn, work: Work<T>, caller?: TurnCall, joinedWork?: JoinedWork): T | Promise<T> {
+    turn.workCount++;
     let answer: T | Promise<T>;
     try {
       answer = work(turn, caller);
     } catch (thrown: unknown) {
-      this.#end(leaving(turn, joined));
+      this.#end(releaseJoinedWork(turn, joinedWork));
       throw thrown;
     }
     if (!(answer instanceof Promise)) {
-      this.#end(leaving(turn, joined));
+      this.#end(releaseJoinedWork(turn, joinedWork));
       return answer;
     }
-    return this.#endAfter(turn, answer, joined);
+    return this.#endAfter(turn, answer, joinedWork);
   }
 
-  /** Like `#workIn`, for work that may move to another turn together with the call that requested it. */
+  /** Like `#runWork`, for work that may move to another turn together with the call that requested it. */
   #join<T>(turn: RunningTurn, work: Work<T>, call?: TurnCall): T | Promise<T> {
-    const joined: JoinedWork = { turn, call };
-    (turn.joined ??= new Set()).add(joined);
-    return this.#workIn(turn, work, call, joined);
+    const joinedWork: JoinedWork = { turn, call };
+    (turn.joinedWork ??= new Set()).add(joinedWork);
+    return this.#runWork(turn, work, call, joinedWork);
   }
 
-  #endAfter<T>(turn: RunningTurn, answer: Promise<T>, joined?: JoinedWork): Promise<T> {
+  #endAfter<T>(turn: RunningTurn, answer: Promise<T>, joinedWork?: JoinedWork): Promise<T> {
     // Not `finally()`, which would create two more promises for every turn.
     return answer.then(
       (value) => {
-        this.#end(leaving(turn, joined));
+        this.#end(releaseJoinedWork(turn, joinedWork));
         return value;
       },
       (thrown: unknown) => {
-        this.#end(leaving(turn, joined));
+        this.#end(releaseJoinedWork(turn, joinedWork));
         throw thrown;
       },
     );
@@ -282,22 +282,22 @@ export class TurnQueue {
   #wait<T>(work: Work<T>, signal: AbortSignal | undefined, concurrent: boolean): Promise<T> {
     // Keeps the caller's asynchronous context instead of that of the turn that ends before this one.
     const asCaller = AsyncLocalStorage.snapshot();
-    const place = CURRENT.getStore();
+    const place = CURRENT_PLACE.getStore();
     const callers = runningTurns(place);
-    const wait = newTurnWait({
+    const wait = createTurnWait({
       queue: this,
-      callAround: place === undefined ? undefined : (soleOf) => callAround(soleOf, place),
+      findWaitingCall: place === undefined ? undefined : (findSoleCall) => findCurrentCall(findSoleCall, place),
       turns: callers,
     });
-    if (callers.some((caller) => this.#waitsFor(caller)) || deadlocks.closedBy(wait)) return Promise.reject(turnDeadlock());
-    noteTurnWait(wait);
+    if (callers.some((caller) => this.#waitsFor(caller)) || deadlocks.isClosedBy(wait)) return Promise.reject(turnDeadlockError());
+    addTurnWait(wait);
     return new Promise((resolve, reject) => {
       const waiting: WaitingTurn = {
         concurrent,
         start: () => {
           forget?.();
-          endTurnWait(wait);
-          settle(() => asCaller(() => this.#start(work, concurrent)), resolve, reject);
+          removeTurnWait(wait);
+          settleWith(() => asCaller(() => this.#start(work, concurrent)), resolve, reject);
         },
       };
       this.#enqueue(waiting);
@@ -306,8 +306,8 @@ export class TurnQueue {
           ? undefined
           : onAbort(signal, () => {
               this.#waiting = this.#waiting?.filter((other) => other !== waiting);
-              endTurnWait(wait);
-              settle(() => asCaller(() => this.#joinRunning(work)), resolve, reject);
+              removeTurnWait(wait);
+              settleWith(() => asCaller(() => this.#joinRunning(work)), resolve, reject);
               this.#startWaiting(); // turns queued behind it may have waited only for it
             });
     });
@@ -315,7 +315,7 @@ export class TurnQueue {
 
   /** Whether the running turns here cannot all end before another turn does. */
   #waitsFor(turn: RunningTurn, seen: Set<TurnQueue> = new Set()): boolean {
-    if (turn.queue === this && !turn.over) return true;
+    if (turn.queue === this && !turn.hasEnded) return true;
     if (seen.has(this)) return false;
     seen.add(this);
     for (const { waitsIn } of this.#running.all()) if (waitsIn.some((queue) => queue.#waitsFor(turn, seen))) return true;
@@ -324,7 +324,7 @@ export class TurnQueue {
 
   #joinRunning<T>(work: Work<T>): T | Promise<T> {
     const running = this.#running.first;
-    return running === undefined ? this.#start(work, false) : this.#workIn(running, () => work(undefined, undefined));
+    return running === undefined ? this.#start(work, false) : this.#runWork(running, () => work(undefined, undefined));
   }
 
   #enqueue(waiting: WaitingTurn): void {
@@ -333,13 +333,13 @@ export class TurnQueue {
 
   /** Records that one piece of work of a turn has ended. */
   #end(turn: RunningTurn): void {
-    if (--turn.works > 0) return;
-    turn.over = true;
+    if (--turn.workCount > 0) return;
+    turn.hasEnded = true;
     if (!this.#running.remove(turn)) {
-      this.#besides--;
+      this.#detachedCount--;
       return;
     }
-    if (!this.busy) this.#bounds.turnsEnded();
+    if (!this.busy) this.#bounds.onTurnsEnd();
     this.#startWaiting();
   }
 
@@ -355,35 +355,35 @@ export class TurnQueue {
   }
 }
 
-const NO_QUEUE = new TurnQueue({ turnsBegin() {}, turnsEnded() {} }, false);
+const NO_QUEUE = new TurnQueue({ onTurnsStart() {}, onTurnsEnd() {} }, false);
 
 /** Whether the code belongs to a call that continues after its turn. */
-function hasLeft(place: Place | undefined): boolean {
-  return place instanceof HandlerPlace && place.call.beside?.over === false && place.call.beside !== place.turn;
+function isDetached(place: Place | undefined): boolean {
+  return place instanceof HandlerPlace && place.call.detachedTurn?.hasEnded === false && place.call.detachedTurn !== place.turn;
 }
 
 /** Returns the turn that a piece of work is part of when it ends. */
-function leaving(turn: RunningTurn, joined: JoinedWork | undefined): RunningTurn {
-  joined?.turn.joined?.delete(joined);
-  return joined?.turn ?? turn;
+function releaseJoinedWork(turn: RunningTurn, joinedWork: JoinedWork | undefined): RunningTurn {
+  joinedWork?.turn.joinedWork?.delete(joinedWork);
+  return joinedWork?.turn ?? turn;
 }
 
-function move(work: JoinedWork, turn: RunningTurn): void {
-  work.turn.joined?.delete(work);
-  work.turn.works--;
+function moveWork(work: JoinedWork, turn: RunningTurn): void {
+  work.turn.joinedWork?.delete(work);
+  work.turn.workCount--;
   work.turn = turn;
-  turn.works++;
-  (turn.joined ??= new Set()).add(work);
+  turn.workCount++;
+  (turn.joinedWork ??= new Set()).add(work);
 }
 
 /** Returns the turn and its outer turns that are not over. */
 function runningTurns(place: Place | undefined): RunningTurn[] {
   const turns: RunningTurn[] = [];
-  for (let one = turnOf(place); one !== undefined; one = turnOf(one.outer)) if (!one.over) turns.push(one);
+  for (let one = turnOf(place); one !== undefined; one = turnOf(one.outer)) if (!one.hasEnded) turns.push(one);
   return turns;
 }
 
-function settle<T>(work: () => T | Promise<T>, resolve: (value: T | Promise<T>) => void, reject: (reason: unknown) => void): void {
+function settleWith<T>(work: () => T | Promise<T>, resolve: (value: T | Promise<T>) => void, reject: (reason: unknown) => void): void {
   try {
     resolve(work());
   } catch (thrown: unknown) {

@@ -3,54 +3,54 @@ import { ToolError } from "../core/error.ts";
 
 interface WaitingTurn {
   readonly queue: object;
-  readonly over: boolean;
+  readonly hasEnded: boolean;
   /** The queues that the turn waits in. */
   readonly waitsIn: object[];
 }
 
 /** Returns the only call of a turn, from its runner's data. */
-type SoleOf = (held: object | undefined) => object | undefined;
+type FindSoleCall = (held: object | undefined) => object | undefined;
 
 export interface TurnWait {
   /** Different from every call id. */
   readonly id: string;
   readonly queue: object;
   /** Returns the call whose handler waits; undefined if the code is part of no turn. */
-  readonly callAround: ((soleOf: SoleOf) => object | undefined) | undefined;
+  readonly findWaitingCall: ((soleOf: FindSoleCall) => object | undefined) | undefined;
   /** The turns that the waiting code is part of. */
   readonly turns: readonly WaitingTurn[];
 }
 
-let made = 0;
+let waitCount = 0;
 
-const UNDER_WAY = new Set<TurnWait>();
+const WAITS = new Set<TurnWait>();
 /** How many waits there are for each queue. */
 const AWAITED = new Map<object, number>();
 
 /** Detects waits that would be deadlocks; set by the code that runs calls, which knows the locks. */
-export const deadlocks = { closedBy: (_wait: TurnWait): boolean => false };
+export const deadlocks = { isClosedBy: (_wait: TurnWait): boolean => false };
 
-export function newTurnWait(fields: Omit<TurnWait, "id">): TurnWait {
-  return { id: `turn wait ${++made}`, ...fields };
+export function createTurnWait(fields: Omit<TurnWait, "id">): TurnWait {
+  return { id: `turn wait ${++waitCount}`, ...fields };
 }
 
-export function noteTurnWait(wait: TurnWait): void {
+export function addTurnWait(wait: TurnWait): void {
   for (const { waitsIn } of wait.turns) waitsIn.push(wait.queue);
-  if (wait.callAround === undefined) return;
-  UNDER_WAY.add(wait);
+  if (wait.findWaitingCall === undefined) return;
+  WAITS.add(wait);
   AWAITED.set(wait.queue, (AWAITED.get(wait.queue) ?? 0) + 1);
 }
 
-export function endTurnWait(wait: TurnWait): void {
+export function removeTurnWait(wait: TurnWait): void {
   for (const { waitsIn } of wait.turns) waitsIn.splice(waitsIn.indexOf(wait.queue), 1);
-  if (!UNDER_WAY.delete(wait)) return;
+  if (!WAITS.delete(wait)) return;
   const left = (AWAITED.get(wait.queue) ?? 1) - 1;
   if (left === 0) AWAITED.delete(wait.queue);
   else AWAITED.set(wait.queue, left);
 }
 
-export function turnWaits(): ReadonlySet<TurnWait> {
-  return UNDER_WAY;
+export function listTurnWaits(): ReadonlySet<TurnWait> {
+  return WAITS;
 }
 
 /** Whether a handler waits for a turn of this queue. */
@@ -58,7 +58,7 @@ export function isTurnAwaited(queue: object | undefined): boolean {
   return queue !== undefined && AWAITED.has(queue);
 }
 
-export function turnDeadlock(): ToolError {
+export function turnDeadlockError(): ToolError {
   return new ToolError(
     "resource_busy",
     "The session's turn waits for the handler that makes this call, or for its turn: neither could end.",

@@ -19,8 +19,8 @@ export interface StateChange {
 interface EarlierTurn {
   readonly id?: string;
   readonly startsAt: number;
-  readonly joins?: Turn;
-  readonly madeIn?: TurnCall | undefined;
+  readonly joinedTurn?: Turn;
+  readonly parentCall?: TurnCall | undefined;
   readonly shown?: readonly ModelMessage[] | undefined;
 }
 
@@ -31,9 +31,9 @@ export class Turn {
   /** The history that the model was given when it made the calls of the round; undefined if not given. */
   shown: readonly ModelMessage[] | undefined;
   /** The turn whose handler made these calls: if that turn is taken back, so are these calls. */
-  readonly joins: Turn | undefined;
+  readonly joinedTurn: Turn | undefined;
   /** The call of the same session whose handler made these calls: if that call is taken back, so are these calls. */
-  readonly madeIn: TurnCall | undefined;
+  readonly parentCall: TurnCall | undefined;
   /** Identifies calls made by handlers of this turn; undefined for calls outside any session. */
   running: RunningTurn | undefined;
   /** The next outer turn that may undo changes of this one: the turn of the call whose handler made these calls. */
@@ -45,7 +45,7 @@ export class Turn {
   /** Every change since the round began, in order; undefined outside a round. */
   #roundChanges: StateChange[] | undefined;
   /** Changes of calls that were taken back, each overwritten by a later change of another call. */
-  #covered: readonly StateChange[] | undefined;
+  #overwritten: readonly StateChange[] | undefined;
   /** The tool that ended the turn; later calls are skipped. */
   endedBy: string | undefined;
   /** Whether calls of handlers are attributed to the handler's call, which may be voided without the others. This costs a context for each call. */
@@ -53,19 +53,19 @@ export class Turn {
   /** Whether the turn has just one call: values cached for the turn would never be read. */
   isSingleCall = false;
   /** The single call of a turn that joined no other: it makes all calls that handlers of this turn make. */
-  sole: TurnCall | undefined;
+  soleCall: TurnCall | undefined;
   /** Whether answers of calls made by handlers are cached for other calls of the turn. */
-  keepsAnswers = false;
+  cachesNestedAnswers = false;
 
   /** @param earlier set for a turn that began before a crash, and for one that joins a running turn */
   constructor(session: Session, ids: Ids, earlier?: EarlierTurn) {
     this.session = session;
     this.#id = earlier?.id;
     this.startsAt = earlier?.startsAt ?? session.length;
-    this.joins = earlier?.joins;
-    this.madeIn = earlier?.madeIn;
-    this.tracksCallers = this.madeIn !== undefined;
-    this.#outer = this.madeIn?.turn instanceof Turn && this.joins !== undefined ? this.madeIn.turn : this.joins;
+    this.joinedTurn = earlier?.joinedTurn;
+    this.parentCall = earlier?.parentCall;
+    this.tracksCallers = this.parentCall !== undefined;
+    this.#outer = this.parentCall?.turn instanceof Turn && this.joinedTurn !== undefined ? this.parentCall.turn : this.joinedTurn;
     this.shown = earlier?.shown;
     this.#ids = ids;
   }
@@ -81,7 +81,7 @@ export class Turn {
 
   /** Uses up the one use of a once-per-turn tool; returns an error if it was used before. */
   useOnce(qualifiedName: string): ToolError | undefined {
-    if (this.joins !== undefined) return this.joins.useOnce(qualifiedName);
+    if (this.joinedTurn !== undefined) return this.joinedTurn.useOnce(qualifiedName);
     this.#used ??= new Set();
     if (this.#used.has(qualifiedName)) {
       return new ToolError("limit_exceeded", `${qualifiedName} may run once a turn, and has run in this one.`, {
@@ -93,8 +93,8 @@ export class Turn {
   }
 
   /** Frees the one use of a once-per-turn tool, because its call did not run after all. */
-  giveBack(qualifiedName: string): void {
-    if (this.joins !== undefined) this.joins.giveBack(qualifiedName);
+  freeOnce(qualifiedName: string): void {
+    if (this.joinedTurn !== undefined) this.joinedTurn.freeOnce(qualifiedName);
     else this.#used?.delete(qualifiedName);
     if (this.endedBy === qualifiedName) this.endedBy = undefined;
   }
@@ -108,29 +108,29 @@ export class Turn {
           throw new ToolError("invalid_argument", `The key of a state value must be a string, not ${typeof key}.`);
         const before = this.session.state(toolset, key);
         const after = this.session.changeState({ turnId: this.id, callId, toolset, key }, change(before));
-        if (after !== before) this.#note({ callId, toolset, key, before, after });
+        if (after !== before) this.#recordChange({ callId, toolset, key, before, after });
       },
     };
   }
 
   /** Undoes this turn's changes to the state, except where another turn has changed the value since. */
-  rollBack(): void {
-    this.#takeBack([...(this.#changes?.values() ?? [])]);
+  undoAllChanges(): void {
+    this.#undoChanges([...(this.#changes?.values() ?? [])]);
   }
 
   /** Undoes changes. A change that another call has overwritten is undone once that call's change is, because the calls that made both are void. */
-  #takeBack(changes: readonly StateChange[]): void {
-    const root = this.joins ?? this;
-    const taken = new Set(takeBack(this.session, this.id, changes));
-    if (root.#covered !== undefined) {
+  #undoChanges(changes: readonly StateChange[]): void {
+    const root = this.joinedTurn ?? this;
+    const taken = new Set(undoChanges(this.session, this.id, changes));
+    if (root.#overwritten !== undefined) {
       const freed = new Set(Array.from(taken, ({ toolset, key }) => stateKey(toolset, key)));
-      const due = root.#covered.filter(({ toolset, key }) => freed.has(stateKey(toolset, key)));
-      for (const change of takeBack(this.session, this.id, due)) taken.add(change);
+      const due = root.#overwritten.filter(({ toolset, key }) => freed.has(stateKey(toolset, key)));
+      for (const change of undoChanges(this.session, this.id, due)) taken.add(change);
     }
-    const covered = [...(root.#covered ?? []), ...changes].filter((change) => !taken.has(change));
-    root.#covered = covered.length === 0 ? undefined : covered;
+    const covered = [...(root.#overwritten ?? []), ...changes].filter((change) => !taken.has(change));
+    root.#overwritten = covered.length === 0 ? undefined : covered;
     // The outer turn needs the current values in case it is undone itself.
-    if (this.#outer !== undefined) for (const change of taken) this.#outer.#note({ ...change, before: change.after, after: change.before });
+    if (this.#outer !== undefined) for (const change of taken) this.#outer.#recordChange({ ...change, before: change.after, after: change.before });
   }
 
   /** Starts a round, for one message of the model. @param shown the history that the message answers */
@@ -142,17 +142,17 @@ export class Turn {
   }
 
   /** Called when the current message can no longer be voided. */
-  keepRound(): void {
-    this.tracksCallers = this.madeIn !== undefined;
+  confirmRound(): void {
+    this.tracksCallers = this.parentCall !== undefined;
   }
 
   endRound(): void {
     this.#roundChanges = undefined;
-    this.#covered = undefined;
+    this.#overwritten = undefined;
   }
 
   /** Undoes the state changes of these calls of the round, except where another call has changed the value since. */
-  takeBackRound(callIds: ReadonlySet<string>): void {
+  undoRound(callIds: ReadonlySet<string>): void {
     const changes: StateChange[] = [];
     const latest = new Map<string, number>();
     for (const change of this.#roundChanges ?? []) {
@@ -164,11 +164,11 @@ export class Turn {
       if (earlier?.after === change.before && earlier !== undefined) changes[index] = { ...change, before: earlier.before };
       else latest.set(at, changes.push(change) - 1);
     }
-    if (changes.length > 0) this.#takeBack(changes);
+    if (changes.length > 0) this.#undoChanges(changes);
   }
 
-  #note(change: StateChange): void {
-    if (this.#outer !== undefined) this.#outer.#note(change);
+  #recordChange(change: StateChange): void {
+    if (this.#outer !== undefined) this.#outer.#recordChange(change);
     this.#roundChanges?.push(change);
     this.#changes ??= new Map();
     const at = stateKey(change.toolset, change.key);
@@ -178,13 +178,13 @@ export class Turn {
 }
 
 /** Returns the call whose handler requests this work of a turn. If its turn is over, the call counts only if it was taken back. */
-export function callerIn(running: RunningTurn | undefined, caller: TurnCall | undefined): TurnCall | undefined {
-  if (running?.held instanceof Turn) return caller ?? running.held.sole;
-  return caller?.takenBack === undefined ? undefined : caller;
+export function findCaller(running: RunningTurn | undefined, caller: TurnCall | undefined): TurnCall | undefined {
+  if (running?.runnerData instanceof Turn) return caller ?? running.runnerData.soleCall;
+  return caller?.revokedReason === undefined ? undefined : caller;
 }
 
 /** Undoes changes, last first; skips values that another call has changed since. Returns the undone changes. */
-export function takeBack(session: Session, turnId: string, changes: readonly StateChange[]): readonly StateChange[] {
+export function undoChanges(session: Session, turnId: string, changes: readonly StateChange[]): readonly StateChange[] {
   return changes.toReversed().filter(({ callId, toolset, key, before, after }) => {
     const isLatest = session.state(toolset, key) === after;
     if (isLatest) session.changeState({ turnId, callId, toolset, key }, before);
@@ -193,7 +193,7 @@ export function takeBack(session: Session, turnId: string, changes: readonly Sta
 }
 
 /** Redoes changes that were undone, first one first, unless the value has changed since. */
-export function makeAgain(session: Session, turnId: string, changes: readonly StateChange[]): void {
+export function redoChanges(session: Session, turnId: string, changes: readonly StateChange[]): void {
   for (const { callId, toolset, key, before, after } of changes)
     if (session.state(toolset, key) === before) session.changeState({ turnId, callId, toolset, key }, after);
 }

@@ -5,7 +5,7 @@ import type { SqlConnection } from "./sql/sql-connection.ts";
 import { DEFAULT_CACHE_BYTES } from "./records/store-options.ts";
 
 /** Where a store is. */
-export type StorePlace = { readonly path: string } | { readonly url: string; readonly schema?: string | undefined };
+export type StoreLocation = { readonly path: string } | { readonly url: string; readonly schema?: string | undefined };
 
 const BUSY_TIMEOUT_MS = 5_000;
 /** Administrative work may take long: for example, a large table is rewritten in one statement. */
@@ -20,13 +20,13 @@ export interface ConnectStoreOptions {
 }
 
 /** Opens a connection without changing the database. @throws ToolError `store_failed`, `corrupt_record` */
-export async function connectStore(place: StorePlace, { readOnly = false, idleMs }: ConnectStoreOptions = {}): Promise<SqlConnection> {
+export async function connectStore(place: StoreLocation, { readOnly = false, idleMs }: ConnectStoreOptions = {}): Promise<SqlConnection> {
   if ("path" in place) {
     const { connectSqlite } = await import("./sqlite/sqlite-connection.ts");
     const settings = { busyTimeoutMs: BUSY_TIMEOUT_MS, synchronous: "full", maxCacheBytes: DEFAULT_CACHE_BYTES } as const;
     return connectSqlite({ path: place.path, readOnly, ...settings });
   }
-  const [{ connectPostgres }, { postgresPool }] = await Promise.all([
+  const [{ connectPostgres }, { createPostgresPool }] = await Promise.all([
     import("./postgres/postgres-connection.ts"),
     import("./postgres/postgres-pool.ts"),
   ]);
@@ -37,5 +37,5 @@ export async function connectStore(place: StorePlace, { readOnly = false, idleMs
     lockTimeoutMs: LOCK_TIMEOUT_MS,
     ...omitUndefined({ schema: place.schema, leaseMs: idleMs }),
   });
-  return connectPostgres(settings, () => postgresPool(settings));
+  return connectPostgres(settings, () => createPostgresPool(settings));
 }

@@ -2,11 +2,11 @@
 import { mkdir, readFile, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Artifact, ArtifactStore } from "../core/artifact.ts";
-import { systemCode } from "../core/base/system-code.ts";
+import { systemErrorCode } from "../core/base/system-code.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { renameFile } from "../core/rename-file.ts";
-import { checkedArtifact } from "./records/checked-artifact.ts";
+import { checkArtifact } from "./records/checked-artifact.ts";
 
 /** Options of `folderArtifacts`. */
 export interface FolderArtifactsOptions {
@@ -40,11 +40,11 @@ class FolderArtifacts implements ArtifactStore {
   async put({ artifact: { id, mediaType, data }, at }: { readonly artifact: Artifact; readonly at: number }): Promise<void> {
     const path = this.#pathOf(id);
     if (path === undefined) throw new ToolError("invalid_argument", `${JSON.stringify(id.slice(0, 80))} is not the id of an artifact.`);
-    await this.#orFailed("be written", async () => {
+    await this.#withStoreErrors("be written", async () => {
       await mkdir(this.#folder, { recursive: true });
       if ((await sizeOf(path)) === undefined) {
-        await writeWhole(`${path}.type`, mediaType);
-        await writeWhole(path, Buffer.from(data, "base64")); // last, so that an artifact whose bytes exist is complete
+        await writeAtomically(`${path}.type`, mediaType);
+        await writeAtomically(path, Buffer.from(data, "base64")); // last, so that an artifact whose bytes exist is complete
       }
       await utimes(path, at / 1_000, at / 1_000);
     });
@@ -53,10 +53,10 @@ class FolderArtifacts implements ArtifactStore {
   async get(id: string): Promise<Artifact | undefined> {
     const path = this.#pathOf(id);
     if (path === undefined || (await sizeOf(path)) === undefined) return undefined;
-    return this.#orFailed("be read", async () => {
-      const [bytes, type] = await Promise.all([readFile(path), typeIn(`${path}.type`)]);
+    return this.#withStoreErrors("be read", async () => {
+      const [bytes, type] = await Promise.all([readFile(path), readMediaType(`${path}.type`)]);
       const mediaType = type.trim().slice(0, MAX_TYPE_LENGTH);
-      return checkedArtifact(
+      return checkArtifact(
         { id, mediaType: mediaType === "" ? "application/octet-stream" : mediaType, data: bytes.toString("base64") },
         this.#folder,
       );
@@ -64,11 +64,11 @@ class FolderArtifacts implements ArtifactStore {
   }
 
   prune({ before }: { readonly before: number }): Promise<number> {
-    return this.#orFailed("be pruned", async () => {
+    return this.#withStoreErrors("be pruned", async () => {
       let removed = 0;
-      for (const name of await readdir(this.#folder).catch(noneIfMissing)) {
+      for (const name of await readdir(this.#folder).catch(emptyIfMissing)) {
         const path = join(this.#folder, name);
-        if (!NAME.test(name) || (await storedAt(path)) >= before) continue;
+        if (!NAME.test(name) || (await readModifiedTime(path)) >= before) continue;
         await rm(path, { force: true });
         await rm(`${path}.type`, { force: true });
         removed++;
@@ -82,7 +82,7 @@ class FolderArtifacts implements ArtifactStore {
     return NAME.test(id) ? join(this.#folder, id) : undefined;
   }
 
-  async #orFailed<Value>(what: string, work: () => Promise<Value>): Promise<Value> {
+  async #withStoreErrors<Value>(what: string, work: () => Promise<Value>): Promise<Value> {
     try {
       return await work();
     } catch (thrown: unknown) {
@@ -95,7 +95,7 @@ class FolderArtifacts implements ArtifactStore {
 let writes = 0;
 
 /** Writes a file atomically: a reader sees the whole file or none, even if it is written several times at once. */
-async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
+async function writeAtomically(path: string, content: string | Uint8Array): Promise<void> {
   const written = `${path}.${process.pid}.${++writes}.new`;
   await writeFile(written, content, { flush: true });
   await renameFile(written, path);
@@ -107,18 +107,18 @@ async function sizeOf(path: string): Promise<number | undefined> {
   return info?.isFile() === true ? info.size : undefined;
 }
 
-async function typeIn(path: string): Promise<string> {
+async function readMediaType(path: string): Promise<string> {
   const size = await sizeOf(path);
   return size === undefined || size > MAX_TYPE_BYTES ? "" : await readFile(path, "utf8").catch(() => "");
 }
 
 /** When the artifact was stored; Infinity if another process has removed it meanwhile. */
-async function storedAt(path: string): Promise<number> {
-  const found = await stat(path).catch(noneIfMissing);
+async function readModifiedTime(path: string): Promise<number> {
+  const found = await stat(path).catch(emptyIfMissing);
   return "mtimeMs" in found ? found.mtimeMs : Infinity;
 }
 
-function noneIfMissing(thrown: unknown): readonly string[] {
-  if (systemCode(thrown) === "ENOENT") return [];
+function emptyIfMissing(thrown: unknown): readonly string[] {
+  if (systemErrorCode(thrown) === "ENOENT") return [];
   throw thrown;
 }

@@ -8,13 +8,13 @@ import type { JobStore } from "../core/job-store.ts";
 import { checkProcessDescription, type ProcessDescription, type StoredProcess } from "../core/process-store.ts";
 import type { StoreFeed } from "../core/store-feed.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../core/store.ts";
-import { NOT_FOLLOWED, type StoreFollower } from "../core/store-changes.ts";
+import { NO_FOLLOWER, type StoreFollower } from "../core/store-changes.ts";
 import { MemoryAccess } from "./memory/memory-access.ts";
 import type { WebhookStore } from "../core/webhook-store.ts";
 import { guardParts, runOperation, type StoreParts } from "./records/store-operations.ts";
 import { guardCache } from "./records/guarded-cache.ts";
-import { spellBranchPoint } from "./records/log-database.ts";
-import { jobChanges } from "./records/job-changes.ts";
+import { formatBranchPoint } from "./records/log-database.ts";
+import { deriveJobChanges } from "./records/job-changes.ts";
 import { MemoryArtifacts } from "./memory/memory-artifacts.ts";
 import { MemoryApprovals } from "./memory/memory-approvals.ts";
 import { systemPorts } from "../core/system-ports.ts";
@@ -26,7 +26,7 @@ import type { LeaseStore } from "../core/lease-store.ts";
 import { MemoryLeases } from "./memory/memory-leases.ts";
 import { MemoryProcess } from "./memory/memory-process.ts";
 import { MemoryWebhooks } from "./memory/memory-webhooks.ts";
-import { approvalAsked, jobEnded } from "./records/webhook-messages.ts";
+import { createApprovalMessage, createJobMessage } from "./records/webhook-messages.ts";
 import { MemoryJobs } from "./memory/memory-jobs.ts";
 import { checkListOptions, checkLogOptions, checkReadOptions } from "./records/store-options.ts";
 
@@ -46,7 +46,7 @@ class MemorySession {
   readonly options: LogOptions;
   /** The session whose events the log begins with. */
   readonly parent: MemorySession | undefined;
-  readonly own: SessionEvent[] = [];
+  readonly ownEvents: SessionEvent[] = [];
   log: MemoryLog | undefined;
   branches = 0;
   updatedAt: number;
@@ -64,7 +64,7 @@ class MemorySession {
   }
 
   get length(): number {
-    return this.shared + this.own.length;
+    return this.shared + this.ownEvents.length;
   }
 
   page({ from, limit }: Required<ReadOptions>): EventPage {
@@ -78,7 +78,7 @@ function eventsBetween(session: MemorySession, from: number, end: number): reado
   const parts: (readonly SessionEvent[])[] = [];
   let before = end;
   for (let kept: MemorySession | undefined = session; kept !== undefined && before > from; kept = kept.parent) {
-    parts.unshift(kept.own.slice(Math.max(0, from - 1 - kept.shared), Math.max(0, before - 1 - kept.shared)));
+    parts.unshift(kept.ownEvents.slice(Math.max(0, from - 1 - kept.shared), Math.max(0, before - 1 - kept.shared)));
     before = Math.min(before, kept.shared + 1);
   }
   return parts.flat();
@@ -93,7 +93,7 @@ class MemoryStore implements Store {
   readonly #jobs = new MemoryJobs((sessionId) => this.#sessions.get(sessionId)?.log !== undefined);
   readonly #feed = new MemoryFeed();
   readonly #webhooks = new MemoryWebhooks();
-  readonly #approvals = new MemoryApprovals((question) => this.#webhooks.keep(approvalAsked(question)));
+  readonly #approvals = new MemoryApprovals((question) => this.#webhooks.enqueue(createApprovalMessage(question)));
   readonly #artifacts = new MemoryArtifacts();
   readonly #leases = new MemoryLeases();
   readonly #channels = new MemoryChannels(systemPorts.clock);
@@ -147,7 +147,7 @@ class MemoryStore implements Store {
     if (parent === undefined) return undefined;
     const kept = this.#sessions.get(parent.sessionId);
     if (kept !== undefined && kept.length >= parent.length) return kept;
-    const from = spellBranchPoint(parent);
+    const from = formatBranchPoint(parent);
     throw new ToolError(
       "not_found",
       `Session ${JSON.stringify(sessionId)} was not created: the store does not have ${from}, where it branches off.`,
@@ -162,7 +162,7 @@ class MemoryStore implements Store {
         operatorHint: "Close it there, or claim it with takeOver: the session that is open there can then no longer write.",
       });
     }
-    kept.log?.lose(
+    kept.log?.abandon(
       new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log can no longer write to it.`),
     );
     return (kept.log = new MemoryLog(kept, { jobs: this.#jobs, webhooks: this.#webhooks, feed: this.#feed }));
@@ -206,11 +206,11 @@ class MemoryStore implements Store {
         },
       );
     }
-    kept.log?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
+    kept.log?.abandon(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
     if (kept.parent !== undefined) kept.parent.branches--;
-    this.#jobs.forget(sessionId);
-    this.#approvals.forget(sessionId);
-    this.#feed.forget(sessionId);
+    this.#jobs.removeSession(sessionId);
+    this.#approvals.removeSession(sessionId);
+    this.#feed.removeSession(sessionId);
     return this.#sessions.delete(sessionId);
   }
 
@@ -227,7 +227,7 @@ class MemoryStore implements Store {
 
   /** No notifications: runtimes that share the store are notified of everything directly. */
   follow(): StoreFollower {
-    return NOT_FOLLOWED;
+    return NO_FOLLOWER;
   }
 
   async close(): Promise<void> {
@@ -258,7 +258,7 @@ class MemoryLog implements EventLog {
   readonly sessionId: string;
   readonly options: LogOptions;
   readonly wasLeftOpen = false; // the log ends with its process
-  readonly #kept: MemorySession;
+  readonly #session: MemorySession;
   readonly #parts: LogParts;
   #failure: ToolError | undefined;
   #isClosed = false;
@@ -267,11 +267,11 @@ class MemoryLog implements EventLog {
     this.#parts = parts;
     this.sessionId = kept.sessionId;
     this.options = kept.options;
-    this.#kept = kept;
+    this.#session = kept;
   }
 
   get length(): number {
-    return this.#kept.length;
+    return this.#session.length;
   }
 
   get failure(): ToolError | undefined {
@@ -283,15 +283,15 @@ class MemoryLog implements EventLog {
     if (this.#isClosed)
       throw new ToolError("store_failed", `Session ${JSON.stringify(this.sessionId)} was closed; nothing can be added to its log.`);
     for (const event of events) {
-      this.#kept.own.push(event);
-      this.#parts.feed.add(this.sessionId, this.#kept.length);
+      this.#session.ownEvents.push(event);
+      this.#parts.feed.add(this.sessionId, this.#session.length);
     }
-    for (const change of jobChanges(this.sessionId, events)) {
+    for (const change of deriveJobChanges(this.sessionId, events)) {
       this.#parts.jobs.apply(this.sessionId, change);
-      if (change.type === "end") this.#parts.webhooks.keep(jobEnded(this.sessionId, change));
+      if (change.type === "end") this.#parts.webhooks.enqueue(createJobMessage(this.sessionId, change));
     }
     const last = events.at(-1);
-    if (last !== undefined && last.at > this.#kept.updatedAt) this.#kept.updatedAt = last.at;
+    if (last !== undefined && last.at > this.#session.updatedAt) this.#session.updatedAt = last.at;
   }
 
   whenDurable(): Promise<void> | undefined {
@@ -299,18 +299,18 @@ class MemoryLog implements EventLog {
   }
 
   async read(options: ReadOptions = {}): Promise<EventPage> {
-    return this.#kept.page(checkReadOptions(options));
+    return this.#session.page(checkReadOptions(options));
   }
 
   async close(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     this.#isClosed = true;
-    if (this.#kept.log === this) this.#kept.log = undefined;
+    if (this.#session.log === this) this.#session.log = undefined;
   }
 
   /** Ends the log, because the session was claimed again or removed. */
-  lose(error: ToolError): void {
+  abandon(error: ToolError): void {
     this.#failure ??= error;
-    if (this.#kept.log === this) this.#kept.log = undefined;
+    if (this.#session.log === this) this.#session.log = undefined;
   }
 }

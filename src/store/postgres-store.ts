@@ -3,9 +3,9 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Store } from "../core/store.ts";
 import { bossQueue } from "./postgres/boss-queue.ts";
 import { checkPostgresSettings } from "./postgres/postgres-settings.ts";
-import { DEFAULT_BUFFERED_BYTES, requireWhole } from "./records/store-options.ts";
+import { DEFAULT_BUFFERED_BYTES, requireInteger } from "./records/store-options.ts";
 import { PostgresNotifier } from "./postgres/postgres-notifier.ts";
-import { storeInPostgres } from "./postgres/store-in-postgres.ts";
+import { createPostgresStore } from "./postgres/store-in-postgres.ts";
 
 /** Options of a store in PostgreSQL. */
 export interface PostgresStoreOptions {
@@ -84,9 +84,9 @@ export function postgresStore(options: PostgresStoreOptions): Store {
   const settings = checkPostgresSettings(rest);
   const connect = async () => (await import("./postgres/postgres-database.ts")).openPostgresDatabase(settings);
   const notifier = settings.notify ? new PostgresNotifier(settings) : undefined;
-  return storeInPostgres(settings, {
+  return createPostgresStore(settings, {
     connect,
-    maxBufferedBytes: requireWhole("maxBufferedBytes", maxBufferedBytes, 1),
+    maxBufferedBytes: requireInteger("maxBufferedBytes", maxBufferedBytes, 1),
     notifier,
     ...(settings.readOnly ? {} : { queue: bossQueue(settings, notifier) }),
   });

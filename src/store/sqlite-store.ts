@@ -1,5 +1,5 @@
 /** Sessions in a SQLite file. @packageDocumentation */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -7,8 +7,8 @@ import type { Store } from "../core/store.ts";
 import { DatabaseStore } from "./database/database-store.ts";
 import { InThreadDatabase } from "./database/in-thread-database.ts";
 import type { SqliteSettings } from "./sqlite/sqlite-settings.ts";
-import { DEFAULT_BUFFERED_BYTES, DEFAULT_CACHE_BYTES, HEARTBEAT_MS, requireWhole } from "./records/store-options.ts";
-import { noSqliteHere } from "./sqlite/sqlite-error.ts";
+import { DEFAULT_BUFFERED_BYTES, DEFAULT_CACHE_BYTES, HEARTBEAT_MS, requireInteger } from "./records/store-options.ts";
+import { sqliteUnavailableError } from "./sqlite/sqlite-error.ts";
 import { WorkerDatabase, findWorkerFile } from "./sqlite/worker-database.ts";
 
 /** Options of a store in a SQLite file. */
@@ -53,31 +53,31 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   const { path, readOnly = false, synchronous = "full" } = options;
   if (typeof path !== "string" || path === "") throw new ToolError("invalid_argument", "path is missing; name a file, or :memory:.");
   if (synchronous !== "full" && synchronous !== "normal") {
-    throw new ToolError("invalid_argument", `synchronous is ${quoted(synchronous)}; it must be full or normal.`);
+    throw new ToolError("invalid_argument", `synchronous is ${quoteValue(synchronous)}; it must be full or normal.`);
   }
   const inMemory = path === ":memory:";
   const file = inMemory ? path : resolve(path);
-  const busyTimeoutMs = requireWhole("busyTimeoutMs", options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS, 0);
-  const maxCacheBytes = requireWhole("maxCacheBytes", options.maxCacheBytes ?? DEFAULT_CACHE_BYTES, 0);
+  const busyTimeoutMs = requireInteger("busyTimeoutMs", options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS, 0);
+  const maxCacheBytes = requireInteger("maxCacheBytes", options.maxCacheBytes ?? DEFAULT_CACHE_BYTES, 0);
   const settings = { path: file, readOnly, busyTimeoutMs, synchronous, maxCacheBytes };
   const place = inMemory ? "The store in memory" : `The store ${file}`;
   const workerFile = findWorkerFile();
-  const database = workerFile === undefined ? inThread(settings, place) : new WorkerDatabase(settings, workerFile);
+  const database = workerFile === undefined ? createInThreadDatabase(settings, place) : new WorkerDatabase(settings, workerFile);
   return new DatabaseStore(database, {
     kind: "sqlite",
     outlivesProcess: !inMemory,
     place,
     readOnly,
-    takesCommitsAhead: workerFile !== undefined,
-    maxBufferedBytes: requireWhole("maxBufferedBytes", options.maxBufferedBytes ?? DEFAULT_BUFFERED_BYTES, 1),
+    acceptsPipelinedCommits: workerFile !== undefined,
+    maxBufferedBytes: requireInteger("maxBufferedBytes", options.maxBufferedBytes ?? DEFAULT_BUFFERED_BYTES, 1),
   });
 }
 
 /** A database in this thread: each commit blocks the thread until it is on disk. */
-function inThread(settings: SqliteSettings, place: string): InThreadDatabase {
+function createInThreadDatabase(settings: SqliteSettings, place: string): InThreadDatabase {
   const connect = async () => {
     const { openSqliteDatabase } = await import("./sqlite/sqlite-database.ts").catch((thrown: unknown) => {
-      throw noSqliteHere(thrown, place);
+      throw sqliteUnavailableError(thrown, place);
     });
     return openSqliteDatabase(settings);
   };

@@ -10,16 +10,16 @@ import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
 import { Failures } from "./failures.ts";
 import type { Instruments } from "./instruments.ts";
 import { McpDurations } from "./mcp-durations.ts";
-import type { ProviderWatch } from "./provider-watch.ts";
-import { recordedText, type RedactText } from "./recorded-text.ts";
+import type { ProviderDetector } from "./provider-watch.ts";
+import { toRecordedText, type RedactText } from "./recorded-text.ts";
 import { ATTRIBUTES, OPERATIONS, OTHER } from "./semantic-conventions.ts";
-import { shownName } from "./shown-name.ts";
-import { linkTo } from "./span-links.ts";
+import { formatToolName } from "./shown-name.ts";
+import { createSpanLink } from "./span-links.ts";
 import { isMcpTool, mcpAttributes } from "./server-attributes.ts";
-import { activeContext, unharmed } from "./unharmed.ts";
+import { getActiveContext, runSafely } from "./unharmed.ts";
 
 /** Whether the contents of calls are recorded, besides names and numbers. */
-export interface CallContents {
+export interface ContentSettings {
   readonly recordInputs: boolean;
   readonly recordOutputs: boolean;
   readonly redact: RedactText | undefined;
@@ -38,18 +38,18 @@ type CallEvent = RuntimeEvent & { readonly callId: string };
 type EventOf<Type extends RuntimeEvent["type"]> = RuntimeEvent & { readonly type: Type };
 
 export class CallSpans {
-  readonly #watch: ProviderWatch;
+  readonly #watch: ProviderDetector;
   readonly #registry: Registry;
-  readonly #contents: CallContents;
+  readonly #contents: ContentSettings;
   readonly #open = new Map<string, OpenCall>();
   readonly #failures = new Failures();
   readonly #mcpDurations: McpDurations;
   /** Links to the traces in which calls began, in another process. */
-  readonly #begunBy = new Map<string, Link>();
+  readonly #startLinks = new Map<string, Link>();
   /** Descriptions of tools as they are recorded. */
   readonly #descriptions = new WeakMap<Tool, string>();
 
-  constructor(watch: ProviderWatch, registry: Registry, contents: CallContents) {
+  constructor(watch: ProviderDetector, registry: Registry, contents: ContentSettings) {
     this.#watch = watch;
     this.#registry = registry;
     this.#contents = contents;
@@ -67,13 +67,13 @@ export class CallSpans {
     return tool?.name === toolName && tool.description !== "" ? this.#descriptionOf(tool) : undefined;
   }
 
-  hear(event: RuntimeEvent): void {
+  onEvent(event: RuntimeEvent): void {
     const { tracer, instruments } = this.#watch;
     try {
       if (tracer !== undefined && "callId" in event) this.#trace(event);
       if (instruments !== undefined) {
         this.#measure(event, instruments);
-        this.#mcpDurations.hear(event, instruments);
+        this.#mcpDurations.onEvent(event, instruments);
       }
     } finally {
       if (event.type === "call-end") this.#forget(event.callId);
@@ -82,8 +82,8 @@ export class CallSpans {
 
   /** Links a call that continues here to the trace in which it began. */
   resume(callId: string, traceparent: string): void {
-    const link = this.#watch.tracer === undefined ? undefined : linkTo(traceparent);
-    if (link !== undefined) this.#begunBy.set(callId, link); // the end of the call forgets it
+    const link = this.#watch.tracer === undefined ? undefined : createSpanLink(traceparent);
+    if (link !== undefined) this.#startLinks.set(callId, link); // the end of the call forgets it
   }
 
   fail(callId: string, error: ToolError): void {
@@ -92,21 +92,21 @@ export class CallSpans {
   }
 
   /** Ends the span of a call that continues in another process, and has no result here. */
-  leave(callId: string): void {
+  handOver(callId: string): void {
     const open = this.#open.get(callId);
     this.#forget(callId);
-    this.#mcpDurations.leave(callId);
-    unharmed(() => open?.span.addEvent("haft.hand-over").end());
+    this.#mcpDurations.forget(callId);
+    runSafely(() => open?.span.addEvent("haft.hand-over").end());
   }
 
   endAll(): void {
-    for (const { span } of this.#open.values()) unharmed(() => span.end());
+    for (const { span } of this.#open.values()) runSafely(() => span.end());
     this.#open.clear();
   }
 
   #forget(callId: string): void {
     this.#open.delete(callId);
-    this.#begunBy.delete(callId);
+    this.#startLinks.delete(callId);
     this.#failures.forget(callId);
   }
 
@@ -154,9 +154,9 @@ export class CallSpans {
     turnId,
     parentCallId,
   }: Pick<EventOf<"call-start">, "callId" | "call" | "sessionId" | "turnId" | "parentCallId">): void {
-    const parent = (parentCallId === undefined ? undefined : this.contextOf(parentCallId)) ?? activeContext();
+    const parent = (parentCallId === undefined ? undefined : this.contextOf(parentCallId)) ?? getActiveContext();
     const agentName = parent.getValue(AGENT_NAME);
-    const name = shownName(call.name);
+    const name = formatToolName(call.name);
     const tool = this.#registry.get(call.name)?.tool;
     const attributes: Attributes = {
       [ATTRIBUTES.operation]: OPERATIONS.tool,
@@ -169,7 +169,7 @@ export class CallSpans {
       ...(tool === undefined || tool.description === "" ? {} : { [ATTRIBUTES.toolDescription]: this.#descriptionOf(tool) }),
       ...(typeof agentName === "string" ? { [ATTRIBUTES.agentName]: agentName } : {}),
     };
-    const link = this.#begunBy.get(callId);
+    const link = this.#startLinks.get(callId);
     const options = { kind: SpanKind.INTERNAL, attributes, ...(link === undefined ? {} : { links: [link] }) };
     const span = this.#watch.tracer?.startSpan(`${OPERATIONS.tool} ${name}`, options, parent);
     if (span === undefined) return;
@@ -183,7 +183,7 @@ export class CallSpans {
   #descriptionOf(tool: Tool): string {
     const known = this.#descriptions.get(tool);
     if (known !== undefined) return known;
-    const description = recordedText(tool.description, this.#contents.redact);
+    const description = toRecordedText(tool.description, this.#contents.redact);
     this.#descriptions.set(tool, description);
     return description;
   }
@@ -200,7 +200,7 @@ export class CallSpans {
 
   #recordEnd({ span, name }: OpenCall, result: ToolResult, input: unknown): void {
     if (!span.isRecording()) return;
-    const answered = shownName(result.name);
+    const answered = formatToolName(result.name);
     if (answered !== name) span.updateName(`${OPERATIONS.tool} ${answered}`).setAttribute(ATTRIBUTES.toolName, answered);
     span.setAttributes({
       [ATTRIBUTES.callStatus]: result.status,
@@ -218,7 +218,7 @@ export class CallSpans {
   }
 
   #recordInput(span: Span, input: unknown): void {
-    span.setAttribute(ATTRIBUTES.toolArguments, recordedText(input ?? {}, this.#contents.redact));
+    span.setAttribute(ATTRIBUTES.toolArguments, toRecordedText(input ?? {}, this.#contents.redact));
   }
 
   /** Records the output. Error messages quote arguments and results, so they are recorded only together with results. */
@@ -226,10 +226,10 @@ export class CallSpans {
     const { recordOutputs, redact } = this.#contents;
     if (isFailure(status) && error !== undefined) {
       span.setAttributes({ ...this.#failures.attributesOf(callId, error), [ATTRIBUTES.errorCode]: error.code });
-      span.setStatus({ code: SpanStatusCode.ERROR, message: recordOutputs ? recordedText(error.message, redact) : error.code });
+      span.setStatus({ code: SpanStatusCode.ERROR, message: recordOutputs ? toRecordedText(error.message, redact) : error.code });
     }
     const answer = output ?? content;
-    if (recordOutputs && answer !== undefined) span.setAttribute(ATTRIBUTES.toolResult, recordedText(answer, redact));
+    if (recordOutputs && answer !== undefined) span.setAttribute(ATTRIBUTES.toolResult, toRecordedText(answer, redact));
   }
 
   #measure(event: RuntimeEvent, instruments: Instruments): void {
@@ -238,18 +238,18 @@ export class CallSpans {
         return this.#measureEnd(event, instruments);
       case "call-wait":
         return instruments.waitDuration.record(event.waitMs / 1_000, {
-          [ATTRIBUTES.toolName]: shownName(event.toolName),
+          [ATTRIBUTES.toolName]: formatToolName(event.toolName),
           [ATTRIBUTES.waitReason]: event.reason,
         });
       case "call-retry":
         return instruments.retries.add(1, {
-          [ATTRIBUTES.toolName]: shownName(event.toolName),
+          [ATTRIBUTES.toolName]: formatToolName(event.toolName),
           ...this.#errorType(event.callId, event.error),
         });
       case "call-orphan":
-        return instruments.orphans.add(1, { [ATTRIBUTES.toolName]: shownName(event.toolName) });
+        return instruments.orphans.add(1, { [ATTRIBUTES.toolName]: formatToolName(event.toolName) });
       case "circuit-change":
-        return instruments.circuits.add(1, { [ATTRIBUTES.toolName]: shownName(event.toolName), [ATTRIBUTES.circuitState]: event.state });
+        return instruments.circuits.add(1, { [ATTRIBUTES.toolName]: formatToolName(event.toolName), [ATTRIBUTES.circuitState]: event.state });
       default:
     }
   }
@@ -262,7 +262,7 @@ export class CallSpans {
   #measureEnd({ callId, result }: EventOf<"call-end">, instruments: Instruments): void {
     const agentName = this.#open.get(callId)?.agentName;
     instruments.toolDuration.record(result.durationMs / 1_000, {
-      [ATTRIBUTES.toolName]: this.#registry.get(result.name) === undefined ? OTHER : shownName(result.name),
+      [ATTRIBUTES.toolName]: this.#registry.get(result.name) === undefined ? OTHER : formatToolName(result.name),
       [ATTRIBUTES.toolType]: "function",
       [ATTRIBUTES.callOrigin]: result.origin,
       ...(isFailure(result.status) && result.error !== undefined ? this.#errorType(callId, result.error) : {}),

@@ -3,10 +3,10 @@ import type { Attributes } from "@opentelemetry/api";
 import { causesOf } from "../core/base/causes.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { ErrorInfo, ToolError } from "../core/error.ts";
-import { statusOf } from "../engine/mcp/call-error.ts";
+import { findHttpStatus } from "../engine/mcp/call-error.ts";
 import { ANSWER_TOO_LARGE, UNREADABLE_ANSWER } from "../engine/mcp/rpc-codes.ts";
 import { ATTRIBUTES, TOOL_ERROR } from "./semantic-conventions.ts";
-import { unharmed } from "./unharmed.ts";
+import { runSafely } from "./unharmed.ts";
 
 interface Failure {
   readonly code: ErrorCode;
@@ -18,7 +18,7 @@ export class Failures {
   readonly #last = new Map<string, Failure>();
 
   note(callId: string, error: ToolError): void {
-    const attributes = unharmed(() => answeredError(error)); // handlers throw anything as a cause
+    const attributes = runSafely(() => answeredError(error)); // handlers throw anything as a cause
     if (attributes === undefined) this.#last.delete(callId);
     else this.#last.set(callId, { code: error.code, attributes });
   }
@@ -43,7 +43,7 @@ function answeredError(error: ToolError): Attributes | undefined {
     if (isRpcCode(rpcCode)) return { [ATTRIBUTES.errorType]: String(rpcCode), [ATTRIBUTES.rpcStatus]: String(rpcCode) };
     if (isHttpStatus(status)) httpStatus ??= status;
   }
-  httpStatus ??= statusOf(error);
+  httpStatus ??= findHttpStatus(error);
   return isHttpStatus(httpStatus) ? { [ATTRIBUTES.errorType]: String(httpStatus), [ATTRIBUTES.httpStatus]: httpStatus } : undefined;
 }
 

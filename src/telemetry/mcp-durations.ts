@@ -9,7 +9,7 @@ import type { Failures } from "./failures.ts";
 import type { Instruments } from "./instruments.ts";
 import { ATTRIBUTES, OPERATIONS } from "./semantic-conventions.ts";
 import { isMcpTool, mcpAttributes, mcpServerAttributes } from "./server-attributes.ts";
-import { shownName } from "./shown-name.ts";
+import { formatToolName } from "./shown-name.ts";
 
 /** An attempt that has ended. */
 interface Attempt {
@@ -38,7 +38,7 @@ export class McpDurations {
     this.#failures = failures;
   }
 
-  hear(event: RuntimeEvent, instruments: Instruments): void {
+  onEvent(event: RuntimeEvent, instruments: Instruments): void {
     switch (event.type) {
       case "call-attempt":
         if (isMcpTool(this.#registry.get(event.toolName)))
@@ -49,7 +49,7 @@ export class McpDurations {
       case "call-end":
         this.#end(event, event.result.error);
         this.#measure(event.result, instruments);
-        return this.leave(event.callId);
+        return this.forget(event.callId);
       case "toolset-disconnect":
         return measureSession(event, instruments);
       default:
@@ -57,7 +57,7 @@ export class McpDurations {
   }
 
   /** Forgets a call that another process continues, or that has ended. */
-  leave(callId: string): void {
+  forget(callId: string): void {
     this.#open.delete(callId);
   }
 
@@ -77,7 +77,7 @@ export class McpDurations {
     for (const { durationMs, failure } of this.#open.get(callId)?.ended ?? [])
       instruments.mcpDuration.record(durationMs / 1_000, {
         [ATTRIBUTES.operation]: OPERATIONS.tool,
-        [ATTRIBUTES.toolName]: shownName(name),
+        [ATTRIBUTES.toolName]: formatToolName(name),
         ...mcpAttributes(entry.tool),
         ...failure,
       });

@@ -3,7 +3,7 @@ import { createNoopMeter, metrics, trace } from "@opentelemetry/api";
 import type { MeterProvider, Tracer, TracerProvider } from "@opentelemetry/api";
 import type { Log } from "../core/ports.ts";
 import { Instruments } from "./instruments.ts";
-import { unharmed } from "./unharmed.ts";
+import { runSafely } from "./unharmed.ts";
 
 /** The name of the instrumentation scope. */
 export const SCOPE = "haft";
@@ -16,15 +16,15 @@ export interface Providers {
   readonly meterProvider?: MeterProvider;
 }
 
-export class ProviderWatch {
+export class ProviderDetector {
   readonly #onFound: () => void;
   readonly #log: Log;
   /** undefined while there is no tracer provider. */
   tracer: Tracer | undefined;
   /** undefined while there is no meter provider. */
   instruments: Instruments | undefined;
-  readonly #looksForTracer: boolean;
-  readonly #looksForMeter: boolean;
+  readonly #detectsTracer: boolean;
+  readonly #detectsMeter: boolean;
   #isFound = false;
   #isWarned = false;
 
@@ -32,21 +32,21 @@ export class ProviderWatch {
   constructor({ tracerProvider, meterProvider }: Providers, log: Log, onFound: () => void) {
     this.#onFound = onFound;
     this.#log = log;
-    this.tracer = unharmed(() => tracerProvider?.getTracer(SCOPE));
-    this.instruments = meterProvider === undefined ? undefined : unharmed(() => new Instruments(meterProvider.getMeter(SCOPE)));
-    this.#looksForTracer = tracerProvider === undefined;
-    this.#looksForMeter = meterProvider === undefined;
+    this.tracer = runSafely(() => tracerProvider?.getTracer(SCOPE));
+    this.instruments = meterProvider === undefined ? undefined : runSafely(() => new Instruments(meterProvider.getMeter(SCOPE)));
+    this.#detectsTracer = tracerProvider === undefined;
+    this.#detectsMeter = meterProvider === undefined;
   }
 
   /** Checks whether providers were registered meanwhile. */
-  look(): this {
-    if (this.#looksForTracer) this.tracer ??= unharmed(registeredTracer);
-    if (this.#looksForMeter) this.instruments ??= unharmed(registeredInstruments);
+  detect(): this {
+    if (this.#detectsTracer) this.tracer ??= runSafely(registeredTracer);
+    if (this.#detectsMeter) this.instruments ??= runSafely(registeredInstruments);
     if (!this.#isFound && (this.tracer !== undefined || this.instruments !== undefined)) {
       this.#isFound = true;
       this.#onFound();
     }
-    if (this.#looksForTracer && this.tracer === undefined && !this.#isWarned) this.#warnOfAnotherApi();
+    if (this.#detectsTracer && this.tracer === undefined && !this.#isWarned) this.#warnOfAnotherApi();
     return this;
   }
 

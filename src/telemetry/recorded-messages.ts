@@ -5,17 +5,17 @@ import type { ContentPart } from "../core/content.ts";
 import { SHARED_CONVERSATION, type ModelMessage, type SessionMessage } from "../core/message.ts";
 import type { FinishReason, ModelReply, ModelRequest, ModelTool, ProviderCall } from "../core/model.ts";
 import { partText, resultText } from "../core/result.ts";
-import type { CallContents } from "./call-spans.ts";
-import { ANY_SIZE, MAX_CHARS, recordedSchema, recordedText, shortened } from "./recorded-text.ts";
+import type { ContentSettings } from "./call-spans.ts";
+import { ANY_SIZE, MAX_CHARS, toRecordedSchema, toRecordedText, shortenText } from "./recorded-text.ts";
 import { ATTRIBUTES } from "./semantic-conventions.ts";
-import { shownName } from "./shown-name.ts";
+import { formatToolName } from "./shown-name.ts";
 
 /** Replaces results and texts of the model in a request if only inputs are recorded. */
 const NOT_RECORDED = "[not recorded]";
 /** Minimum length to which the texts of a message are cut. */
 const MIN_CHARS = 64;
 /** The conventions' names for finish reasons that differ from Haft's. */
-const FINISH_WORDS: ReadonlyMap<FinishReason, string> = new Map([
+const OTEL_FINISH_REASONS: ReadonlyMap<FinishReason, string> = new Map([
   ["calls", "tool_call"],
   ["content-filter", "content_filter"],
 ]);
@@ -24,38 +24,38 @@ const FINISH_WORDS: ReadonlyMap<FinishReason, string> = new Map([
 type Recorded = Readonly<Record<string, unknown>>;
 
 /** Options for writing a message; no text is longer than `maxChars`. */
-interface Writer extends CallContents {
+interface Writer extends ContentSettings {
   readonly maxChars: number;
   /** Recorded texts by their source values, because a message that is too long is written several times. */
   readonly recorded: Map<unknown, string>;
 }
 
-export function finishWord(finish: FinishReason): string {
-  return FINISH_WORDS.get(finish) ?? finish;
+export function toFinishReason(finish: FinishReason): string {
+  return OTEL_FINISH_REASONS.get(finish) ?? finish;
 }
 
 /** Attributes of a request: the newest messages that fit. */
-export function requestContents({ system, messages, tools = [] }: ModelRequest, contents: CallContents): Attributes {
+export function toRequestAttributes({ system, messages, tools = [] }: ModelRequest, contents: ContentSettings): Attributes {
   if (!contents.recordInputs) return {};
   return {
-    ...(system === undefined ? {} : { [ATTRIBUTES.systemInstructions]: fitting([system], contents, textPart) }),
-    [ATTRIBUTES.inputMessages]: fitting(messages.toReversed(), contents, modelMessage, true),
-    ...(tools.length === 0 ? {} : { [ATTRIBUTES.toolDefinitions]: fitting(tools, contents, toolDefinition) }),
+    ...(system === undefined ? {} : { [ATTRIBUTES.systemInstructions]: encodeFitting([system], contents, textPart) }),
+    [ATTRIBUTES.inputMessages]: encodeFitting(messages.toReversed(), contents, modelMessage, true),
+    ...(tools.length === 0 ? {} : { [ATTRIBUTES.toolDefinitions]: encodeFitting(tools, contents, toolDefinition) }),
   };
 }
 
-export function replyContents(reply: ModelReply, contents: CallContents): Attributes {
-  return contents.recordOutputs ? { [ATTRIBUTES.outputMessages]: fitting([reply], contents, replyMessage) } : {};
+export function toReplyAttributes(reply: ModelReply, contents: ContentSettings): Attributes {
+  return contents.recordOutputs ? { [ATTRIBUTES.outputMessages]: encodeFitting([reply], contents, replyMessage) } : {};
 }
 
 /** Attributes of a run: the message that began it. */
-export function runInput(input: SessionMessage | undefined, contents: CallContents): Attributes {
+export function toRunInputAttributes(input: SessionMessage | undefined, contents: ContentSettings): Attributes {
   if (!contents.recordInputs || input === undefined) return {};
-  return { [ATTRIBUTES.inputMessages]: fitting([input], contents, sessionMessage) };
+  return { [ATTRIBUTES.inputMessages]: encodeFitting([input], contents, sessionMessage) };
 }
 
 /** Attributes of a run: the last text of its model. */
-export function runOutput(text: string | undefined, reason: string | undefined, contents: CallContents): Attributes {
+export function toRunOutputAttributes(text: string | undefined, reason: string | undefined, contents: ContentSettings): Attributes {
   if (!contents.recordOutputs || text === undefined || text === "") return {};
   const finish = reason === undefined || reason === "answered" ? "stop" : reason;
   const message = (said: string, writer: Writer): Recorded => ({
@@ -63,13 +63,13 @@ export function runOutput(text: string | undefined, reason: string | undefined, 
     parts: [textPart(said, writer)],
     finish_reason: finish,
   });
-  return { [ATTRIBUTES.outputMessages]: fitting([text], contents, message) };
+  return { [ATTRIBUTES.outputMessages]: encodeFitting([text], contents, message) };
 }
 
 /** Writes the first items that fit as a JSON array; `isReversed` restores their order. Always well-formed, since other products read it. */
-function fitting<Item>(
+function encodeFitting<Item>(
   items: readonly Item[],
-  contents: CallContents,
+  contents: ContentSettings,
   write: (item: Item, writer: Writer) => Recorded,
   isReversed = false,
 ): string {
@@ -130,11 +130,11 @@ const NOTHING_RECORDED: Recorded = { type: "text", content: NOT_RECORDED };
 
 function sessionMessage({ role, content, title }: SessionMessage, writer: Writer): Recorded {
   const isAnswered = role === "assistant" || title === SHARED_CONVERSATION;
-  const told = role === "document" ? "user" : role;
-  if (isAnswered && !writer.recordOutputs) return { role: told, parts: [NOTHING_RECORDED] };
+  const recordedRole = role === "document" ? "user" : role;
+  if (isAnswered && !writer.recordOutputs) return { role: recordedRole, parts: [NOTHING_RECORDED] };
   const parts = typeof content === "string" ? [textPart(content, writer)] : contentParts(content, writer);
   const named = title === undefined ? parts : [textPart(title, writer), ...parts];
-  return { role: told, parts: named };
+  return { role: recordedRole, parts: named };
 }
 
 function replyMessage(reply: ModelReply, writer: Writer): Recorded {
@@ -148,7 +148,7 @@ function replyMessage(reply: ModelReply, writer: Writer): Recorded {
       ...providerCalls.map((call) => providerCallPart(call, writer)),
       ...calls.map((call) => callPart(call, writer)),
     ],
-    finish_reason: finishWord(finish),
+    finish_reason: toFinishReason(finish),
   };
 }
 
@@ -186,20 +186,20 @@ function argumentsOf(input: unknown, writer: Writer): { readonly arguments?: unk
 
 /** The definition of a tool. A schema that is too long, or that is not JSON after `redact`, is omitted. */
 function toolDefinition({ name, description, inputSchema }: ModelTool, writer: Writer): Recorded {
-  const definition = { type: "function", name: shownName(name), description: plain(description, writer) };
+  const definition = { type: "function", name: formatToolName(name), description: plain(description, writer) };
   try {
-    return { ...definition, parameters: parseJson(recordedOnce(inputSchema, recordedSchema, writer), ANY_SIZE) };
+    return { ...definition, parameters: parseJson(recordedOnce(inputSchema, toRecordedSchema, writer), ANY_SIZE) };
   } catch {
     return definition;
   }
 }
 
 function plain(value: unknown, writer: Writer): string {
-  return recordedOnce(value, recordedText, writer);
+  return recordedOnce(value, toRecordedText, writer);
 }
 
-function recordedOnce(value: unknown, record: typeof recordedText, { redact, maxChars, recorded }: Writer): string {
+function recordedOnce(value: unknown, record: typeof toRecordedText, { redact, maxChars, recorded }: Writer): string {
   const text = recorded.get(value) ?? record(value, redact);
   recorded.set(value, text);
-  return shortened(text, maxChars);
+  return shortenText(text, maxChars);
 }

@@ -2,9 +2,9 @@
 import * as api from "@opentelemetry/api";
 import type { Context } from "@opentelemetry/api";
 import type { ToolError } from "../core/error.ts";
-import type { CallContents } from "./call-spans.ts";
+import type { ContentSettings } from "./call-spans.ts";
 import { SCOPE } from "./provider-watch.ts";
-import { recordedText } from "./recorded-text.ts";
+import { toRecordedText } from "./recorded-text.ts";
 import { ATTRIBUTES, EVENTS } from "./semantic-conventions.ts";
 
 /** The severity `WARN`, which the conventions want: the program may have another model to ask. */
@@ -16,7 +16,7 @@ const WARN = 13;
  *
  * @see https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-exceptions.md — as of November 2026
  */
-export function logException(error: ToolError, context: Context | undefined, { recordOutputs, redact }: CallContents): void {
+export function logException(error: ToolError, context: Context | undefined, { recordOutputs, redact }: ContentSettings): void {
   if (!("logs" in api)) return; // versions of the API before 1.10 have no logs
   api.logs.getLogger(SCOPE).emit({
     eventName: EVENTS.requestException,
@@ -24,7 +24,7 @@ export function logException(error: ToolError, context: Context | undefined, { r
     severityText: "WARN",
     attributes: {
       [ATTRIBUTES.exceptionType]: error.code,
-      ...(recordOutputs ? { [ATTRIBUTES.exceptionMessage]: recordedText(error.message, redact) } : {}),
+      ...(recordOutputs ? { [ATTRIBUTES.exceptionMessage]: toRecordedText(error.message, redact) } : {}),
     },
     ...(context === undefined ? {} : { context }),
   });

@@ -15,44 +15,44 @@ import type {
   Tracing,
 } from "../core/tracing.ts";
 import type { TraceHeaders } from "../core/trace-headers.ts";
-import { isSendable } from "../net/request-head.ts";
+import { isSendableHeader } from "../net/request-head.ts";
 import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
-import type { CallContents, CallSpans } from "./call-spans.ts";
-import type { ProviderWatch } from "./provider-watch.ts";
-import { finishWord, replyContents, requestContents, runInput, runOutput } from "./recorded-messages.ts";
-import { ATTRIBUTES, OPERATIONS, modelNames } from "./semantic-conventions.ts";
+import type { ContentSettings, CallSpans } from "./call-spans.ts";
+import type { ProviderDetector } from "./provider-watch.ts";
+import { toFinishReason, toReplyAttributes, toRequestAttributes, toRunInputAttributes, toRunOutputAttributes } from "./recorded-messages.ts";
+import { ATTRIBUTES, OPERATIONS, splitModelName } from "./semantic-conventions.ts";
 import { logException } from "./request-exceptions.ts";
 import { measureServed } from "./served-mcp.ts";
 import { serverAttributes } from "./server-attributes.ts";
-import { linkTo } from "./span-links.ts";
-import { activeContext, unharmed, within } from "./unharmed.ts";
+import { createSpanLink } from "./span-links.ts";
+import { getActiveContext, runSafely, runInTraceContext } from "./unharmed.ts";
 
 export class RuntimeTracing implements Tracing {
-  readonly #watch: ProviderWatch;
+  readonly #watch: ProviderDetector;
   readonly #calls: CallSpans;
-  readonly #contents: CallContents;
+  readonly #contents: ContentSettings;
 
-  constructor(watch: ProviderWatch, calls: CallSpans, contents: CallContents) {
+  constructor(watch: ProviderDetector, calls: CallSpans, contents: ContentSettings) {
     this.#watch = watch;
     this.#calls = calls;
     this.#contents = contents;
   }
 
   continueTrace<T>(read: (name: string) => string | undefined, work: () => T): T {
-    if (this.#watch.look().tracer === undefined) return work();
-    return within(
-      unharmed(() => sentContext(read)),
+    if (this.#watch.detect().tracer === undefined) return work();
+    return runInTraceContext(
+      runSafely(() => extractSentContext(read)),
       work,
     );
   }
 
   withinCall<T>(callId: string, work: () => T): T {
-    this.#watch.look();
-    return within(this.#calls.contextOf(callId), work);
+    this.#watch.detect();
+    return runInTraceContext(this.#calls.contextOf(callId), work);
   }
 
   resumeCall(callId: string, traceparent: string): void {
-    this.#watch.look();
+    this.#watch.detect();
     this.#calls.resume(callId, traceparent);
   }
 
@@ -61,26 +61,26 @@ export class RuntimeTracing implements Tracing {
   }
 
   leaveCall(callId: string): void {
-    this.#calls.leave(callId);
+    this.#calls.handOver(callId);
   }
 
   headersOf(callId?: string): TraceHeaders | undefined {
     if (this.#watch.tracer === undefined) return undefined;
     const headers: Record<string, string> = {};
-    const own = (callId === undefined ? undefined : this.#calls.contextOf(callId)) ?? activeContext();
-    const inject = (): void => unharmed(() => propagation.inject(context.active(), headers)); // works also if the context manager runs it later
-    unharmed(() => context.with(own, inject)); // Sentry's propagator injects only the active context
-    const sendable = Object.entries(headers).filter(([name, value]) => isSendable(name, value));
+    const own = (callId === undefined ? undefined : this.#calls.contextOf(callId)) ?? getActiveContext();
+    const inject = (): void => runSafely(() => propagation.inject(context.active(), headers)); // works also if the context manager runs it later
+    runSafely(() => context.with(own, inject)); // Sentry's propagator injects only the active context
+    const sendable = Object.entries(headers).filter(([name, value]) => isSendableHeader(name, value));
     return sendable.length === 0 ? undefined : Object.fromEntries(sendable);
   }
 
   measureServed(served: ServedRequest | ServedSession): void {
-    const { instruments } = this.#watch.look();
-    if (instruments !== undefined) unharmed(() => measureServed(served, instruments));
+    const { instruments } = this.#watch.detect();
+    if (instruments !== undefined) runSafely(() => measureServed(served, instruments));
   }
 
   beginRun({ clock, sessionId, agentName, model, input, sentIn = [] }: TracedRun): TracedWork<TracedRunEnd> {
-    const names = modelNames(typeof model === "string" ? model : model.name);
+    const names = splitModelName(typeof model === "string" ? model : model.name);
     const measured: Attributes = {
       [ATTRIBUTES.requestModel]: names.model,
       ...(agentName === undefined ? {} : { [ATTRIBUTES.agentName]: agentName }),
@@ -93,20 +93,20 @@ export class RuntimeTracing implements Tracing {
       ...measured,
     };
     const name = agentName === undefined ? OPERATIONS.agent : `${OPERATIONS.agent} ${agentName}`;
-    const work = this.#begin(name, SpanKind.INTERNAL, {
+    const work = this.#startWork(name, SpanKind.INTERNAL, {
       clock,
       attributes,
-      links: sentIn.flatMap((traceparent) => linkTo(traceparent) ?? []),
+      links: sentIn.flatMap((traceparent) => createSpanLink(traceparent) ?? []),
     });
-    work.record(() => runInput(input, this.#contents));
-    const inner = agentName === undefined ? work.context : unharmed(() => work.context?.setValue(AGENT_NAME, agentName));
+    work.record(() => toRunInputAttributes(input, this.#contents));
+    const inner = agentName === undefined ? work.context : runSafely(() => work.context?.setValue(AGENT_NAME, agentName));
     return {
-      within: (run) => within(inner, run),
+      within: (run) => runInTraceContext(inner, run),
       end: ({ reason, usage, text, error }) => {
         work.record(() => ({
           ...(reason === undefined ? {} : { [ATTRIBUTES.stopReason]: reason }),
           ...(usage === undefined ? {} : usageAttributes(usage)),
-          ...runOutput(text, reason, this.#contents),
+          ...toRunOutputAttributes(text, reason, this.#contents),
         }));
         work.end(error, this.#watch.instruments?.agentDuration, measured);
       },
@@ -114,7 +114,7 @@ export class RuntimeTracing implements Tracing {
   }
 
   beginRequest({ clock, sessionId, model, request }: TracedRequest): TracedRequestWork {
-    const names = modelNames(model.name);
+    const names = splitModelName(model.name);
     const common: Attributes = {
       [ATTRIBUTES.operation]: OPERATIONS.model,
       [ATTRIBUTES.provider]: names.provider,
@@ -122,21 +122,21 @@ export class RuntimeTracing implements Tracing {
       ...serverAttributes(model.serverUrl),
     };
     const attributes = { ...common, [ATTRIBUTES.conversation]: sessionId, ...requestAttributes(request) };
-    const work = this.#begin(`${OPERATIONS.model} ${names.model}`, SpanKind.CLIENT, { clock, attributes });
-    work.record(() => requestContents(request, this.#contents));
+    const work = this.#startWork(`${OPERATIONS.model} ${names.model}`, SpanKind.CLIENT, { clock, attributes });
+    work.record(() => toRequestAttributes(request, this.#contents));
     return {
-      within: (run) => within(work.context, run),
+      within: (run) => runInTraceContext(work.context, run),
       begun: () => {
         const seconds = work.lap();
         work.record(() => ({ [ATTRIBUTES.timeToFirstChunk]: seconds }));
-        unharmed(() => this.#watch.instruments?.timeToFirstChunk.record(seconds, common));
+        runSafely(() => this.#watch.instruments?.timeToFirstChunk.record(seconds, common));
       },
       begunAgain: () => void work.lap(), // the time until then was spent on the first chunk of an earlier attempt
-      continued: () => unharmed(() => this.#watch.instruments?.timePerChunk.record(work.lap(), common)),
+      continued: () => runSafely(() => this.#watch.instruments?.timePerChunk.record(work.lap(), common)),
       end: (end) => {
         const { instruments } = this.#watch;
         if ("error" in end) {
-          if (end.error.code !== "cancelled") unharmed(() => logException(end.error, work.context, this.#contents));
+          if (end.error.code !== "cancelled") runSafely(() => logException(end.error, work.context, this.#contents));
           return work.end(end.error, instruments?.requestDuration, common);
         }
         const { finish, usage, model: answered, id } = end.reply;
@@ -144,11 +144,11 @@ export class RuntimeTracing implements Tracing {
         work.record(() => ({
           ...known,
           ...usageAttributes(usage),
-          [ATTRIBUTES.finishReasons]: [finishWord(finish)],
+          [ATTRIBUTES.finishReasons]: [toFinishReason(finish)],
           ...(id === undefined ? {} : { [ATTRIBUTES.responseId]: id }),
-          ...replyContents(end.reply, this.#contents),
+          ...toReplyAttributes(end.reply, this.#contents),
         }));
-        unharmed(() => instruments?.tokens(usage, known));
+        runSafely(() => instruments?.tokens(usage, known));
         work.end(undefined, instruments?.requestDuration, known);
       },
     };
@@ -156,23 +156,23 @@ export class RuntimeTracing implements Tracing {
 
   /** The description of an agent that is called as a tool, while that call is running. */
   #descriptionOf(agentName: string | undefined): Attributes {
-    const callId = activeContext().getValue(CALL_ID);
+    const callId = getActiveContext().getValue(CALL_ID);
     const description = typeof callId === "string" && agentName !== undefined ? this.#calls.descriptionOf(callId, agentName) : undefined;
     return description === undefined ? {} : { [ATTRIBUTES.agentDescription]: description };
   }
 
-  #begin(name: string, kind: SpanKind, { clock, attributes, links = [] }: Beginning): Work {
-    const parent = activeContext();
-    const span = unharmed(() => {
-      const around = trace.getSpanContext(parent)?.spanId;
-      const options = { kind, attributes, links: links.filter((link) => link.context.spanId !== around) };
-      return this.#watch.look().tracer?.startSpan(name, options, parent);
+  #startWork(name: string, kind: SpanKind, { clock, attributes, links = [] }: WorkOptions): Work {
+    const parent = getActiveContext();
+    const span = runSafely(() => {
+      const parentSpanId = trace.getSpanContext(parent)?.spanId;
+      const options = { kind, attributes, links: links.filter((link) => link.context.spanId !== parentSpanId) };
+      return this.#watch.detect().tracer?.startSpan(name, options, parent);
     });
     return new Work(span, parent, clock);
   }
 }
 
-interface Beginning {
+interface WorkOptions {
   readonly clock: Clock;
   readonly attributes: Attributes;
   readonly links?: readonly Link[];
@@ -180,7 +180,7 @@ interface Beginning {
 
 /** The attributes of a request. Its agent is that of the run in progress. */
 function requestAttributes({ maxOutputTokens, temperature, candidates, responseFormat }: ModelRequest): Attributes {
-  const agentName = activeContext().getValue(AGENT_NAME);
+  const agentName = getActiveContext().getValue(AGENT_NAME);
   return {
     [ATTRIBUTES.requestStream]: true,
     ...(typeof agentName === "string" ? { [ATTRIBUTES.agentName]: agentName } : {}),
@@ -205,7 +205,7 @@ class Work {
     this.#startedAt = clock.now();
     this.#lapAt = this.#startedAt;
     this.span = span;
-    this.context = span === undefined ? undefined : unharmed(() => trace.setSpan(parent, span));
+    this.context = span === undefined ? undefined : runSafely(() => trace.setSpan(parent, span));
   }
 
   /** Seconds since the beginning. */
@@ -222,7 +222,7 @@ class Work {
 
   /** Records attributes. `attributes` is called only if the span is recording. */
   record(attributes: () => Attributes): void {
-    unharmed(() => {
+    runSafely(() => {
       if (this.span?.isRecording() === true) this.span.setAttributes(attributes());
     });
   }
@@ -231,14 +231,14 @@ class Work {
   end(error: ToolError | undefined, duration: Histogram | undefined, attributes: Attributes): void {
     const failed = error === undefined || error.code === "cancelled" ? {} : { [ATTRIBUTES.errorType]: error.code };
     if (Object.keys(failed).length > 0)
-      unharmed(() => this.span?.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR, message: error?.code ?? "" }));
-    unharmed(() => this.span?.end());
-    unharmed(() => duration?.record(this.seconds(), { ...attributes, ...failed }));
+      runSafely(() => this.span?.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR, message: error?.code ?? "" }));
+    runSafely(() => this.span?.end());
+    runSafely(() => duration?.record(this.seconds(), { ...attributes, ...failed }));
   }
 }
 
 /** The context in a request's trace headers; undefined if there is none, or the active span already serves the request. */
-function sentContext(read: (name: string) => string | undefined): Context | undefined {
+function extractSentContext(read: (name: string) => string | undefined): Context | undefined {
   if (propagation.fields().every((name) => read(name) === undefined)) return undefined;
   const here = context.active();
   const sent = propagation.extract(here, read, { keys: () => [], get: (carrier, name) => carrier(name) });

@@ -120,7 +120,7 @@ const PROVIDERS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Splits a name such as `openai/gpt-5` into provider and model. For a variant of a format, `openai-chat:groq/…`, the provider is the variant's. */
-export function modelNames(name: string): { readonly provider: string; readonly model: string } {
+export function splitModelName(name: string): { readonly provider: string; readonly model: string } {
   const slash = name.indexOf("/");
   if (slash < 0) return { provider: OTHER, model: name };
   const prefix = name.slice(0, slash).toLowerCase();

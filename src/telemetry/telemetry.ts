@@ -4,7 +4,7 @@ import { checkRuntime } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { CallSpans } from "./call-spans.ts";
-import { ProviderWatch } from "./provider-watch.ts";
+import { ProviderDetector } from "./provider-watch.ts";
 import { RuntimeTracing } from "./runtime-tracing.ts";
 
 export type { TraceHeaders } from "../core/trace-headers.ts";
@@ -47,11 +47,11 @@ export function telemetry(runtime: Runtime, options: TelemetryOptions = {}): () 
   checkKnownKeys(options, OPTIONS, "telemetry()");
   const { recordInputs = false, recordOutputs = false, redact } = options;
   let endListening: (() => void) | undefined;
-  const watch = new ProviderWatch(options, runtime.ports.log, () => (endListening = runtime.subscribe((event) => calls.hear(event))));
+  const watch = new ProviderDetector(options, runtime.ports.log, () => (endListening = runtime.subscribe((event) => calls.onEvent(event))));
   const contents = { recordInputs, recordOutputs, redact };
   const calls = new CallSpans(watch, runtime.registry, contents);
   const endTracing = runtime.trace(new RuntimeTracing(watch, calls, contents));
-  watch.look();
+  watch.detect();
   return () => {
     endTracing();
     endListening?.();

@@ -2,14 +2,14 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { ApprovalRecord, ApprovalRule, NewApproval, StoredApprovalQuery } from "../core/approval-store.ts";
 import type { Store } from "../core/store.ts";
-import { caseAlone, caseOfTwo, message, refuses, type StoreCase } from "./store-case.ts";
+import { singleStoreCase, twoStoreCase, messageEvent, assertRejects, type StoreCase } from "./store-case.ts";
 
 const ODD_TEXTS: readonly string[] = ["a\u0000b", "\ud800", "'; drop table haft_approval; --", "__proto__", "\u202e", "x".repeat(1_000)];
 
 const HOUR_MS = 3_600_000;
 
 const alone: readonly StoreCase[] = [
-  caseAlone("a question is kept whole, and open until it is ended", async (store) => {
+  singleStoreCase("a question is kept whole, and open until it is ended", async (store) => {
     const asked = question({
       within: [{ callId: "call_0", toolName: "a::b", input: { deep: [1, { two: null }] } }],
       askedBy: "key:1",
@@ -22,7 +22,7 @@ const alone: readonly StoreCase[] = [
     equal(await store.approvals.end({ ...end(), scope: "once", by: "key:2" }), true);
     deepEqual(await listed(store), [{ ...asked, position: 1, status: "allowed", scope: "once", answeredBy: "key:2", answeredAt: 20 }]);
   }),
-  caseAlone("one of several ends counts, and none with another digest", async (store) => {
+  singleStoreCase("one of several ends counts, and none with another digest", async (store) => {
     await store.approvals.put(question());
     equal(await store.approvals.end({ ...end(), digest: "other" }), false);
     equal(await store.approvals.end({ ...end(), id: "nobody" }), false);
@@ -31,12 +31,12 @@ const alone: readonly StoreCase[] = [
     const [record] = await listed(store);
     equal(record?.status, (["denied", "allowed", "withdrawn"] as const)[ends.indexOf(true)]);
   }),
-  caseAlone("an end that is repeated because its answer was lost counts", async (store) => {
+  singleStoreCase("an end that is repeated because its answer was lost counts", async (store) => {
     await store.approvals.put(question());
     for (let times = 0; times < 2; times++) equal(await store.approvals.end({ ...end(), scope: "once", by: "key:1" }), true);
     equal(await store.approvals.end({ ...end(), scope: "once", by: "key:2" }), false);
   }),
-  caseAlone("a question that is asked again is open again", async (store) => {
+  singleStoreCase("a question that is asked again is open again", async (store) => {
     await store.approvals.put(question());
     await store.approvals.end(end());
     deepEqual(await placesAfter(store, question({ askedAt: 40, digest: "new" })), [2, "open"]);
@@ -44,7 +44,7 @@ const alone: readonly StoreCase[] = [
     deepEqual(await placesAfter(store, question({ askedAt: 50, digest: "new" })), [3, "open"]);
     equal((await listed(store)).length, 1);
   }),
-  caseAlone("a question that its process left is treated like one of a process that is gone", async (store) => {
+  singleStoreCase("a question that its process left is treated like one of a process that is gone", async (store) => {
     const { approvals } = store;
     const askedIn = async (id: string): Promise<string | undefined> => (await list(store, { ids: [id] }))[0]?.askedIn;
     for (const id of ["q1", "q2", "q3"]) {
@@ -63,7 +63,7 @@ const alone: readonly StoreCase[] = [
     const statuses = (await list(store, {})).map(({ id, status }) => `${id} ${status}`);
     deepEqual(statuses.toSorted(), ["q1 allowed", "q2 open", "q3 withdrawn"]);
   }),
-  caseAlone("an overdue question has expired, and accepts no answer", async (store) => {
+  singleStoreCase("an overdue question has expired, and accepts no answer", async (store) => {
     await store.approvals.put(question({ id: "over", expiresAt: 10 }));
     await store.approvals.put(question({ id: "waits", expiresAt: 10 + HOUR_MS }));
     deepEqual(await idsOf(store, { now: 10, statuses: ["open"] }), ["waits"]);
@@ -75,7 +75,7 @@ const alone: readonly StoreCase[] = [
     deepEqual(await idsOf(store, { now: 9, statuses: ["expired"] }), ["over"]);
     equal(await store.approvals.end(end({ id: "waits", at: 11 })), true);
   }),
-  caseAlone("questions are listed in the order they were asked, by page and by filter", async (store) => {
+  singleStoreCase("questions are listed in the order they were asked, by page and by filter", async (store) => {
     for (let n = 1; n <= 5; n++)
       await store.approvals.put(
         question({ id: `q${n}`, callId: `call_${n}`, sessionId: n > 3 ? "b" : "a", toolName: n % 2 === 0 ? "even::tool" : "odd::tool" }),
@@ -92,7 +92,7 @@ const alone: readonly StoreCase[] = [
     deepEqual(await ids({ ids: ["q5", "q1", "nobody"] }), ["q1", "q5"]);
     deepEqual([await ids({ ids: [] }), await ids({ statuses: [] })], [[], []]);
   }),
-  caseAlone("ids, names and inputs are any text", async (store) => {
+  singleStoreCase("ids, names and inputs are any text", async (store) => {
     for (const [index, odd] of ODD_TEXTS.entries()) {
       const input = { [`key ${odd}`]: odd };
       const asked = question({ id: `${index}${odd}`, sessionId: odd, callId: odd, toolName: odd, description: odd, input, reason: odd });
@@ -102,7 +102,7 @@ const alone: readonly StoreCase[] = [
       ]);
     }
   }),
-  caseAlone("a rule is kept with the answer it is made of, until it ends or is revoked", async (store) => {
+  singleStoreCase("a rule is kept with the answer it is made of, until it ends or is revoked", async (store) => {
     await store.approvals.put(question());
     const ofSession = rule({ id: "r1", sessionId: "a", scope: "tool", definition: "d" });
     equal(await store.approvals.end({ ...end(), digest: "other", rule: ofSession }), false);
@@ -110,14 +110,14 @@ const alone: readonly StoreCase[] = [
     equal(await store.approvals.end({ ...end(), scope: "tool", ruleId: "r1", rule: ofSession }), true);
     const general = rule({ id: "r2", expiresAt: 50, createdBy: "key:1", createdAt: 2, warnedIn: "a" });
     await store.approvals.addRule(general);
-    await refuses(() => store.approvals.addRule(general), "duplicate");
+    await assertRejects(() => store.approvals.addRule(general), "duplicate");
     deepEqual(await store.approvals.rules({ now: 49 }), [ofSession, general]);
     deepEqual(await store.approvals.rules({ now: 49, sessionId: "b" }), [general]);
     deepEqual(await store.approvals.rules({ now: 50, sessionId: "a" }), [ofSession]);
     deepEqual([await store.approvals.removeRule("r1"), await store.approvals.removeRule("r1")], [true, false]);
     deepEqual(await store.approvals.rules({ now: 50 }), []);
   }),
-  caseAlone("a preview is made on request, and removed with its question", async (store) => {
+  singleStoreCase("a preview is made on request, and removed with its question", async (store) => {
     await store.approvals.put(question());
     const key = { id: "q", digest: "digest" };
     deepEqual(await store.approvals.previewRequests(), []);
@@ -131,7 +131,7 @@ const alone: readonly StoreCase[] = [
     await store.approvals.end(end({ digest: "new" }));
     equal(await store.approvals.requestPreview({ id: "q", digest: "new" }), false);
   }),
-  caseAlone("ended questions and rules are forgotten, open questions never", async (store) => {
+  singleStoreCase("ended questions and rules are forgotten, open questions never", async (store) => {
     for (let n = 1; n <= 6; n++) await store.approvals.put(question({ id: `q${n}` }));
     for (let n = 2; n <= 6; n++) await store.approvals.end(end({ id: `q${n}` }));
     await store.approvals.addRule(rule({ id: "r", expiresAt: 50 }));
@@ -143,7 +143,7 @@ const alone: readonly StoreCase[] = [
     );
     deepEqual(await store.approvals.rules({ now: 0 }), []);
   }),
-  caseAlone("the questions and rules of a session are removed with it", async (store) => {
+  singleStoreCase("the questions and rules of a session are removed with it", async (store) => {
     for (const sessionId of ["a", "b"]) {
       await store.create(sessionId, { at: 1, durability: "sync" }).close();
       await store.approvals.put(question({ id: sessionId, sessionId }));
@@ -152,17 +152,17 @@ const alone: readonly StoreCase[] = [
     await store.remove("a");
     deepEqual([(await listed(store)).map(({ id }) => id), (await store.approvals.rules({ now: 0 })).map(({ id }) => id)], [["b"], ["b"]]);
   }),
-  caseAlone("after closing, no approvals can be read", async (store) => {
+  singleStoreCase("after closing, no approvals can be read", async (store) => {
     await store.close();
-    await refuses(() => list(store, {}), "store_failed");
-    await refuses(() => store.approvals.put(question()), "store_failed");
-    await refuses(() => store.approvals.end(end()), "store_failed");
-    await refuses(() => store.approvals.rules({ now: 0 }), "store_failed");
+    await assertRejects(() => list(store, {}), "store_failed");
+    await assertRejects(() => store.approvals.put(question()), "store_failed");
+    await assertRejects(() => store.approvals.end(end()), "store_failed");
+    await assertRejects(() => store.approvals.rules({ now: 0 }), "store_failed");
   }),
 ];
 
 const shared: readonly StoreCase[] = [
-  caseOfTwo("a question is seen, answered and previewed by another process than its own", async (one, other) => {
+  twoStoreCase("a question is seen, answered and previewed by another process than its own", async (one, other) => {
     await one.approvals.put(question());
     const [seen] = await list(other, { statuses: ["open"] });
     ok(seen?.askedIn !== undefined);
@@ -174,7 +174,7 @@ const shared: readonly StoreCase[] = [
     equal(ends.filter(Boolean).length, 1);
     equal((await list(one, { ids: ["q"] }))[0]?.answeredBy, ends[0] ? "one" : "other");
   }),
-  caseOfTwo("processes whose clocks are far apart agree on how long a question waits", async (one, other) => {
+  twoStoreCase("processes whose clocks are far apart agree on how long a question waits", async (one, other) => {
     for (const askedAt of [1_000, 4e12])
       for (const now of [1_000, 4e12]) {
         const [over, waits] = [`${askedAt} ${now} over`, `${askedAt} ${now} waits`];
@@ -190,7 +190,7 @@ const shared: readonly StoreCase[] = [
         equal(await other.approvals.end(end({ id: waits, at: now })), true);
       }
   }),
-  caseOfTwo(
+  twoStoreCase(
     "a question that another process has asked again is given up by the last asker alone, and decided by every process",
     async (one, other) => {
       await one.approvals.put(question());
@@ -203,7 +203,7 @@ const shared: readonly StoreCase[] = [
       equal(await one.approvals.end(end({ status: "denied" })), true);
     },
   ),
-  caseOfTwo("questions that many processes ask at once are all kept, each with its own position", async (one, other) => {
+  twoStoreCase("questions that many processes ask at once are all kept, each with its own position", async (one, other) => {
     const ids = Array.from({ length: 60 }, (_, index) => `q${index}`);
     const put = await Promise.all(ids.map((id, index) => (index % 2 === 0 ? one : other).approvals.put(question({ id }))));
     deepEqual(
@@ -212,7 +212,7 @@ const shared: readonly StoreCase[] = [
     );
     equal((await list(one, {})).length, ids.length);
   }),
-  caseOfTwo("the answer to a question that is asked again at the same time counts", async (one, other) => {
+  twoStoreCase("the answer to a question that is asked again at the same time counts", async (one, other) => {
     const ids = Array.from({ length: 60 }, (_, index) => `q${index}`);
     for (const id of ids) await one.approvals.put(question({ id }));
     for (const id of ids) {
@@ -223,7 +223,7 @@ const shared: readonly StoreCase[] = [
     }
     equal((await list(one, { statuses: ["open"] })).length, 0);
   }),
-  caseOfTwo("the answer to a question of an earlier process stays with it, unless it is asked with another digest", async (one, other) => {
+  twoStoreCase("the answer to a question of an earlier process stays with it, unless it is asked with another digest", async (one, other) => {
     for (const [id, status] of [
       ["q1", "allowed"],
       ["q2", "denied"],
@@ -249,9 +249,9 @@ const shared: readonly StoreCase[] = [
       ],
     );
   }),
-  caseOfTwo("a session that was taken over has no questions of its earlier owner, and gets none from it", async (one, other) => {
+  twoStoreCase("a session that was taken over has no questions of its earlier owner, and gets none from it", async (one, other) => {
     const log = one.create("a", { at: 1, durability: "sync" });
-    log.append([message("a", 1)]);
+    log.append([messageEvent("a", 1)]);
     await log.whenDurable();
     for (const id of ["q1", "q2"]) await one.approvals.put(question({ id, sessionId: "a" }));
     await other.claim("a", { takeOver: true });
@@ -260,7 +260,7 @@ const shared: readonly StoreCase[] = [
     equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30, callIds: ["another"] }), 0);
     equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30, exceptCallIds: ["call_1"] }), 0);
     equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 1);
-    for (const id of ["q2", "q3"]) await refuses(() => one.approvals.put(question({ id, sessionId: "a" })), "conflict");
+    for (const id of ["q2", "q3"]) await assertRejects(() => one.approvals.put(question({ id, sessionId: "a" })), "conflict");
     deepEqual(
       (await list(other, {})).map(({ id, status }) => [id, status]),
       [
@@ -269,7 +269,7 @@ const shared: readonly StoreCase[] = [
       ],
     );
   }),
-  caseOfTwo("the question of a process that is gone can be answered, or withdrawn, or asked again", async (one, other) => {
+  twoStoreCase("the question of a process that is gone can be answered, or withdrawn, or asked again", async (one, other) => {
     await one.create("a", { at: 1, durability: "sync" }).close();
     for (const id of ["q1", "q2", "q3", "gone"]) await one.approvals.put(question({ id, sessionId: id === "gone" ? "never stored" : "a" }));
     equal(await other.approvals.withdrawAbandoned({ sessionId: "a", at: 30 }), 0);

@@ -4,8 +4,8 @@ import type { ApprovalQuestion, Approvals } from "../core/approvals.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
-import { refuses } from "./store-case.ts";
-import { PATIENCE_MS, within } from "./within.ts";
+import { assertRejects } from "./store-case.ts";
+import { PATIENCE_MS, assertSettlesWithin } from "./within.ts";
 
 /** Makes approvals with this approver and no rules of their own. */
 export type ApprovalsMaker = (approve: Approver | undefined) => Approvals;
@@ -40,7 +40,7 @@ class SilentApprover {
     const ended = this.approvals
       .ask(question({ callId, sessionId, input, toolName, signal: controller.signal, isLeft: () => this.isLeft }))
       .then(codeOf);
-    await within(this.#listed(callId), PATIENCE_MS, `The question of ${callId} is listed`);
+    await assertSettlesWithin(this.#listed(callId), PATIENCE_MS, `The question of ${callId} is listed`);
     return { callId, controller, ended };
   }
 
@@ -116,7 +116,7 @@ export const approvalsContract: readonly ApprovalsCase[] = [
     equal(await silent.approvals.answer({ callId, digest: "0".repeat(64), answer: "allow-once" }), false);
     equal(await silent.approvals.answer({ callId: "call_0", digest, answer: "allow-once" }), false);
     const wrong = "yes" as ApprovalAnswer; // as an untyped program may pass
-    await refuses(() => silent.approvals.answer({ callId, digest, answer: wrong }), "invalid_argument");
+    await assertRejects(() => silent.approvals.answer({ callId, digest, answer: wrong }), "invalid_argument");
     equal(await silent.approvals.answer({ callId, digest, answer: "deny" }), true);
     equal(await silent.approvals.answer({ callId, digest, answer: "allow-once" }), false);
     equal(await ended, "approval_denied");

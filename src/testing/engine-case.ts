@@ -9,7 +9,7 @@ import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime/run
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { countingIds, seededRandom } from "./fake-ports.ts";
 import { recordedAnswer, type RecordedAnswer } from "./recorded-toolset.ts";
-import { PATIENCE_MS, within } from "./within.ts";
+import { PATIENCE_MS, assertSettlesWithin } from "./within.ts";
 
 /** The subject of a case. The case opens and closes the engines that it asks for. */
 export interface EngineSubject {
@@ -52,8 +52,8 @@ export class EngineBench {
         {
           name: NAMESPACE,
           description: "",
-          engine: this.#watch.over(this.engine),
-          tools: (subject.tools ?? []).map((tool) => this.#watch.within(tool)),
+          engine: this.#watch.wrapEngine(this.engine),
+          tools: (subject.tools ?? []).map((tool) => this.#watch.wrapTool(tool)),
         },
       ],
       ports: { ids: countingIds(), random: seededRandom(1) },
@@ -65,7 +65,7 @@ export class EngineBench {
   }
 
   async open(): Promise<void> {
-    const { failed } = await this.soon(this.runtime.open(), "the engine opens");
+    const { failed } = await this.withinPatience(this.runtime.open(), "the engine opens");
     deepEqual(failed, []);
     deepEqual(this.runtime.registry.check(), []);
   }
@@ -78,43 +78,43 @@ export class EngineBench {
   }
 
   async result(session: RuntimeSession, call: ToolCall, options: { readonly signal?: AbortSignal } = {}): Promise<ToolResult> {
-    return await this.soon(session.execute(called(call), options), `a call of ${call.name} ends`);
+    return await this.withinPatience(session.execute(withNamespace(call), options), `a call of ${call.name} ends`);
   }
 
   async results(session: RuntimeSession, calls: readonly ToolCall[]): Promise<readonly ToolResult[]> {
-    return await this.soon(session.execute(calls.map(called)), "the calls of a batch end");
+    return await this.withinPatience(session.execute(calls.map(withNamespace)), "the calls of a batch end");
   }
 
   /** Resolves when the engine has a call that it has not answered. */
-  async begun(): Promise<void> {
-    await this.soon(this.#watch.begun(), "the call reaches the engine");
+  async whenStarted(): Promise<void> {
+    await this.withinPatience(this.#watch.whenStarted(), "the call reaches the engine");
   }
 
   /** Resolves when the engine has no unanswered call. */
-  async idle(): Promise<void> {
-    await this.soon(this.#watch.idle(), "the engine stops");
+  async whenIdle(): Promise<void> {
+    await this.withinPatience(this.#watch.whenIdle(), "the engine stops");
   }
 
-  soon<T>(work: PromiseLike<T>, what: string): Promise<T> {
-    return within(work, this.#patienceMs, what);
+  withinPatience<T>(work: PromiseLike<T>, what: string): Promise<T> {
+    return assertSettlesWithin(work, this.#patienceMs, what);
   }
 }
 
 /** Returns the call with the namespace of the subject. */
-export function called(call: ToolCall): ToolCall {
+export function withNamespace(call: ToolCall): ToolCall {
   return { ...call, name: qualifiedName(NAMESPACE, call.name) };
 }
 
 /** Makes a case whose engine is opened before it and closed after it. */
-export function caseOfEngine(
+export function engineCase(
   title: string,
   run: (bench: EngineBench, subject: EngineSubject) => Promise<void>,
   { appliesTo = () => true, options = {} }: Partial<Pick<EngineCase, "appliesTo">> & { readonly options?: Partial<RuntimeOptions> } = {},
 ): EngineCase {
-  return { title, appliesTo, run: (subject) => onBench(subject, (bench) => run(bench, subject), options) };
+  return { title, appliesTo, run: (subject) => withBench(subject, (bench) => run(bench, subject), options) };
 }
 
-export async function onBench<T>(
+export async function withBench<T>(
   subject: EngineSubject,
   work: (bench: EngineBench) => Promise<T>,
   options: Partial<RuntimeOptions> = {},
@@ -125,13 +125,13 @@ export async function onBench<T>(
     await bench.open();
     return await work(bench);
   } finally {
-    deepEqual(await bench.soon(bench.runtime.close(), "the engine closes"), []);
+    deepEqual(await bench.withinPatience(bench.runtime.close(), "the engine closes"), []);
   }
 }
 
 /** Returns the answers of a new engine to the calls in one session, with nothing else running. */
-export function answersAlone(subject: EngineSubject, sessionId: string): Promise<readonly RecordedAnswer[]> {
-  return onBench(subject, async (bench) => {
+export function getIsolatedAnswers(subject: EngineSubject, sessionId: string): Promise<readonly RecordedAnswer[]> {
+  return withBench(subject, async (bench) => {
     const answers = await bench.answers(bench.runtime.session(sessionId), subject.calls);
     for (const [index, { error }] of answers.entries()) equal(error, undefined, `call ${index + 1} of the subject is not answered`);
     return answers;
@@ -140,15 +140,15 @@ export function answersAlone(subject: EngineSubject, sessionId: string): Promise
 
 /** Counts the calls that an engine has not answered. */
 class CallWatch {
-  #underWay = 0;
+  #active = 0;
   #waiting: { readonly when: (underWay: number) => boolean; readonly resolve: () => void }[] = [];
 
-  over(engine: Engine): Engine {
+  wrapEngine(engine: Engine): Engine {
     const answers: Pick<Engine, "call" | "simulate"> = {
-      call: (request, context) => this.#counted(() => engine.call(request, context)),
+      call: (request, context) => this.#track(() => engine.call(request, context)),
       ...(engine.simulate === undefined
         ? {}
-        : { simulate: (request: EngineRequest, context: ToolContext) => this.#counted(() => engine.simulate?.(request, context)) }),
+        : { simulate: (request: EngineRequest, context: ToolContext) => this.#track(() => engine.simulate?.(request, context)) }),
     };
     return new Proxy<Engine>(
       { kind: engine.kind, ...answers },
@@ -163,26 +163,26 @@ class CallWatch {
   }
 
   /** Wraps a tool's own handler, which the runtime runs without the engine. */
-  within(tool: Tool): Tool {
+  wrapTool(tool: Tool): Tool {
     const { execute } = tool;
     if (execute === undefined) return tool;
-    return { ...tool, execute: (input: never, context: ToolContext) => this.#counted(() => execute.call(tool, input, context)) };
+    return { ...tool, execute: (input: never, context: ToolContext) => this.#track(() => execute.call(tool, input, context)) };
   }
 
-  begun(): Promise<void> {
-    return this.#when((underWay) => underWay > 0);
+  whenStarted(): Promise<void> {
+    return this.#waitUntil((underWay) => underWay > 0);
   }
 
-  idle(): Promise<void> {
-    return this.#when((underWay) => underWay === 0);
+  whenIdle(): Promise<void> {
+    return this.#waitUntil((underWay) => underWay === 0);
   }
 
-  #when(when: (underWay: number) => boolean): Promise<void> {
-    if (when(this.#underWay)) return Promise.resolve();
+  #waitUntil(when: (underWay: number) => boolean): Promise<void> {
+    if (when(this.#active)) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push({ when, resolve }));
   }
 
-  #counted(answer: () => unknown): unknown {
+  #track(answer: () => unknown): unknown {
     this.#count(1);
     const end = (): void => this.#count(-1);
     try {
@@ -196,8 +196,8 @@ class CallWatch {
   }
 
   #count(change: number): void {
-    this.#underWay += change;
-    const due = this.#waiting.filter(({ when }) => when(this.#underWay));
+    this.#active += change;
+    const due = this.#waiting.filter(({ when }) => when(this.#active));
     this.#waiting = this.#waiting.filter((one) => !due.includes(one));
     for (const { resolve } of due) resolve();
   }

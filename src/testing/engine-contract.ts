@@ -9,10 +9,10 @@ import type { Ports } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import type { Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
-import { answersAlone, called, caseOfEngine, onBench, type EngineBench, type EngineCase, type EngineSubject } from "./engine-case.ts";
+import { getIsolatedAnswers, withNamespace, engineCase, withBench, type EngineBench, type EngineCase, type EngineSubject } from "./engine-case.ts";
 import { MemoryLog, countingIds } from "./fake-ports.ts";
 import { recordedAnswer } from "./recorded-toolset.ts";
-import { PATIENCE_MS, within } from "./within.ts";
+import { PATIENCE_MS, assertSettlesWithin } from "./within.ts";
 
 /** Inputs that engines of all kinds have failed on. */
 const ODD_INPUTS: readonly JsonObject[] = [
@@ -33,7 +33,7 @@ const lifeCases: readonly EngineCase[] = [
     title: "it opens, and its tools can be described to a model",
     appliesTo: () => true,
     run: (subject) =>
-      opened(subject, (_, tools) => {
+      withOpenEngine(subject, (_, tools) => {
         for (const { name, description, inputSchema, outputSchema } of tools) {
           checkName(name, "tool");
           equal(typeof description, "string", `the description of ${name}`);
@@ -46,24 +46,24 @@ const lifeCases: readonly EngineCase[] = [
     title: "it can be closed twice, and unopened",
     appliesTo: () => true,
     async run(subject) {
-      await opened(subject, async (engine) => {
+      await withOpenEngine(subject, async (engine) => {
         await engine.close?.();
       });
       await subject.engine().close?.();
     },
   },
-  caseOfEngine("each call ends in one result, in its turn", async (bench, { calls }) => {
+  engineCase("each call ends in one result, in its turn", async (bench, { calls }) => {
     const session = bench.runtime.session("a");
     for (const call of calls) equal((await bench.result(session, call)).status, "ok", call.name);
-    await bench.idle();
+    await bench.whenIdle();
     const ended: string[] = [];
     for await (const event of session.events()) if (event.type === "call-end") ended.push(event.result.name);
     deepEqual(
       ended,
-      calls.map((call) => called(call).name),
+      calls.map((call) => withNamespace(call).name),
     );
   }),
-  caseOfEngine("an odd input ends in a result, and leaves nothing behind", async (bench, subject) => {
+  engineCase("an odd input ends in a result, and leaves nothing behind", async (bench, subject) => {
     const odd = bench.runtime.session("odd");
     for (const name of new Set(subject.calls.map((call) => call.name)))
       for (const input of ODD_INPUTS) {
@@ -72,36 +72,36 @@ const lifeCases: readonly EngineCase[] = [
       }
     equal(Object.hasOwn(Object.prototype, "polluted"), false);
     const answers = await bench.answers(bench.runtime.session("a"), subject.calls);
-    if (isKept(subject)) deepEqual(answers, await answersAlone(subject, "a"));
+    if (keepsStateInSession(subject)) deepEqual(answers, await getIsolatedAnswers(subject, "a"));
     else for (const { error } of answers) equal(error, undefined);
   }),
 ];
 
 const stopCases: readonly EngineCase[] = [
-  caseOfEngine("a call that is cancelled stops, and the next is answered", stopsWhenCalledOff, { appliesTo: isEndless }),
-  caseOfEngine(
+  engineCase("a call that is cancelled stops, and the next is answered", assertStopsWhenCancelled, { appliesTo: isEndless }),
+  engineCase(
     "a call that reaches its deadline stops, and the next is answered",
     async (bench, { endless, calls }) => {
       const { error } = await bench.result(bench.runtime.session("slow"), endlessCall(endless));
       equal(error?.code, "timeout");
-      await bench.idle();
-      await answersFirst(bench, calls);
+      await bench.whenIdle();
+      await assertAnswersFirst(bench, calls);
     },
     { appliesTo: isEndless, options: { timeoutMs: 50 } },
   ),
 ];
 
 const sessionCases: readonly EngineCase[] = [
-  caseOfEngine(
+  engineCase(
     "calls of two sessions do not mix",
     async (bench, subject) => {
       const sessions = ["a", "b"].map((id) => bench.runtime.session(id));
       const both = await Promise.all(sessions.map((session) => bench.answers(session, subject.calls)));
-      deepEqual(both, [await answersAlone(subject, "a"), await answersAlone(subject, "b")]);
+      deepEqual(both, [await getIsolatedAnswers(subject, "a"), await getIsolatedAnswers(subject, "b")]);
     },
-    { appliesTo: isKept },
+    { appliesTo: keepsStateInSession },
   ),
-  caseOfEngine(
+  engineCase(
     "a branch does not change its parent",
     async (bench, subject) => {
       const { calls } = subject;
@@ -111,58 +111,58 @@ const sessionCases: readonly EngineCase[] = [
       const branch = session.fork();
       await bench.answers(branch, calls.slice(half));
       const after = await bench.answers(session, calls.slice(half));
-      deepEqual([...before, ...after], await answersAlone(subject, "a"));
+      deepEqual([...before, ...after], await getIsolatedAnswers(subject, "a"));
     },
-    { appliesTo: isKept },
+    { appliesTo: keepsStateInSession },
   ),
-  caseOfEngine(
+  engineCase(
     "a simulation does not change the session",
     async (bench, subject) => {
       const session = bench.runtime.session("a");
-      const { results } = await bench.soon(session.simulate(subject.calls.map(called)), "the simulation ends");
+      const { results } = await bench.withinPatience(session.simulate(subject.calls.map(withNamespace)), "the simulation ends");
       if (bench.engine.effectFree === true) for (const { status, name } of results) equal(status, "ok", name);
-      deepEqual(await bench.answers(session, subject.calls), await answersAlone(subject, "a"));
+      deepEqual(await bench.answers(session, subject.calls), await getIsolatedAnswers(subject, "a"));
     },
-    { appliesTo: isKept },
+    { appliesTo: keepsStateInSession },
   ),
-  caseOfEngine(
+  engineCase(
     "a session that is restored from its snapshot continues where it was",
     async (bench, subject) => {
       const { calls } = subject;
       const session = bench.runtime.session("a");
       const half = Math.floor(calls.length / 2);
       const before = await bench.answers(session, calls.slice(0, half));
-      const from = parseJson(JSON.stringify(await bench.soon(session.snapshot(), "the snapshot is made")));
+      const from = parseJson(JSON.stringify(await bench.withinPatience(session.snapshot(), "the snapshot is made")));
       const goOn = (other: EngineBench): ReturnType<EngineBench["answers"]> =>
         other.answers(other.runtime.session("a", { from }), calls.slice(half));
-      const after = await onBench(subject, goOn, { ports: laterPorts() });
-      deepEqual([...before, ...after], await answersAlone(subject, "a"));
+      const after = await withBench(subject, goOn, { ports: laterPorts() });
+      deepEqual([...before, ...after], await getIsolatedAnswers(subject, "a"));
     },
-    { appliesTo: isKept },
+    { appliesTo: keepsStateInSession },
   ),
-  caseOfEngine(
+  engineCase(
     "the calls of one message are answered as they would be one after the other",
     async (bench, subject) => {
       const results = await bench.results(bench.runtime.session("a"), subject.calls);
-      deepEqual(results.map(recordedAnswer), await answersAlone(subject, "a"));
+      deepEqual(results.map(recordedAnswer), await getIsolatedAnswers(subject, "a"));
     },
-    { appliesTo: isKept },
+    { appliesTo: keepsStateInSession },
   ),
 ];
 
-async function stopsWhenCalledOff(bench: EngineBench, { endless, calls }: EngineSubject): Promise<void> {
+async function assertStopsWhenCancelled(bench: EngineBench, { endless, calls }: EngineSubject): Promise<void> {
   const controller = new AbortController();
   const result = bench.result(bench.runtime.session("slow"), endlessCall(endless), { signal: controller.signal });
-  await bench.begun();
+  await bench.whenStarted();
   controller.abort(new Error("the user left"));
   const { error } = await result;
   equal(error?.code, "cancelled");
   ok(error.message.endsWith("was cancelled: the caller aborted: the user left"), error.message);
-  await bench.idle();
-  await answersFirst(bench, calls);
+  await bench.whenIdle();
+  await assertAnswersFirst(bench, calls);
 }
 
-async function answersFirst(bench: EngineBench, calls: readonly ToolCall[]): Promise<void> {
+async function assertAnswersFirst(bench: EngineBench, calls: readonly ToolCall[]): Promise<void> {
   const [{ error } = { error: "none" }] = await bench.answers(bench.runtime.session("a"), calls.slice(0, 1));
   equal(error, undefined);
 }
@@ -177,7 +177,7 @@ function isEndless({ endless }: EngineSubject): boolean {
 }
 
 /** Whether all that the engine remembers of a session is stored in the session, so that another engine gives the same answers. */
-function isKept(subject: EngineSubject): boolean {
+function keepsStateInSession(subject: EngineSubject): boolean {
   return subject.engine().state !== "remote";
 }
 
@@ -192,15 +192,15 @@ function laterPorts(): Pick<Ports, "ids"> {
 }
 
 /** Runs `work` with an open engine outside a runtime; closes the engine afterwards. */
-async function opened(subject: EngineSubject, work: (engine: Engine, tools: readonly Tool[]) => void | Promise<void>): Promise<void> {
+async function withOpenEngine(subject: EngineSubject, work: (engine: Engine, tools: readonly Tool[]) => void | Promise<void>): Promise<void> {
   const { signal } = new AbortController();
   const context: EngineContext = { toolset: "subject", signal, log: new MemoryLog(), clock: systemPorts.clock, changed: () => undefined };
   const engine = subject.engine();
   const patienceMs = subject.patienceMs ?? PATIENCE_MS;
   try {
-    await work(engine, await within(Promise.resolve(engine.open?.(context) ?? []), patienceMs, "the engine opens"));
+    await work(engine, await assertSettlesWithin(Promise.resolve(engine.open?.(context) ?? []), patienceMs, "the engine opens"));
   } finally {
-    await within(Promise.resolve(engine.close?.()), patienceMs, "the engine closes");
+    await assertSettlesWithin(Promise.resolve(engine.close?.()), patienceMs, "the engine closes");
   }
 }
 

@@ -90,7 +90,7 @@ export class FakeClock implements Clock {
       await settle();
       if (isOver) return await running;
       const { nextIn } = this;
-      if (nextIn === undefined ? ++idle > MAX_IDLE_TURNS : ++fired > MAX_TIMERS) throw hang(this.#now - begun, nextIn);
+      if (nextIn === undefined ? ++idle > MAX_IDLE_TURNS : ++fired > MAX_TIMERS) throw hangError(this.#now - begun, nextIn);
       if (nextIn === undefined) continue;
       idle = 0;
       await this.advance(nextIn);
@@ -141,7 +141,7 @@ const MAX_IDLE_TURNS = 100;
 /** Number of timers after which the work counts as endless. */
 const MAX_TIMERS = 100_000;
 
-function hang(passedMs: number, nextIn: number | undefined): ToolError {
+function hangError(passedMs: number, nextIn: number | undefined): ToolError {
   const passed = `The work is not over after ${passedMs} ms of the fake clock`;
   if (nextIn !== undefined)
     return new ToolError("timeout", `${passed} and ${MAX_TIMERS} timers.`, { hint: "Does it set a timer again each time one fires?" });

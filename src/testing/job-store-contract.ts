@@ -5,12 +5,12 @@ import type { StoredJob } from "../core/job-store.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { EventLog, Store } from "../core/store.ts";
-import { caseAlone, caseOfTwo, message, refuses, refusesAtOnce, type StoreCase } from "./store-case.ts";
+import { singleStoreCase, twoStoreCase, messageEvent, assertRejects, assertThrows, type StoreCase } from "./store-case.ts";
 
 const ODD_IDS: readonly string[] = ["", "a\u0000b", "\ud800", "'; drop table haft_job; --", "__proto__", "call_1", "x".repeat(1_000)];
 
 const alone: readonly StoreCase[] = [
-  caseAlone("a job is listed as the events of its session say that it is", async (store) => {
+  singleStoreCase("a job is listed as the events of its session say that it is", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     const seen: (readonly StoredJob[])[] = [];
     for (const events of [[started("j", 5, { queued: true })], [run("j", 6, 1)], [asked("j", 7)], [told("j", 8)], ended("j", 9)]) {
@@ -27,7 +27,7 @@ const alone: readonly StoreCase[] = [
       [{ ...job, state: "done", starts: 1, endedAt: 9 }],
     ]);
   }),
-  caseAlone("each way in which a call ends is a state of its job, with the code of its error", async (store) => {
+  singleStoreCase("each way in which a call ends is a state of its job, with the code of its error", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     const ways = [
       ["ok", undefined],
@@ -52,7 +52,7 @@ const alone: readonly StoreCase[] = [
       ],
     );
   }),
-  caseAlone("a job begins once and ends once: repeated events change nothing", async (store) => {
+  singleStoreCase("a job begins once and ends once: repeated events change nothing", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     append(log, [started("j", 5), run("j", 6, 2)]);
     append(log, [
@@ -66,7 +66,7 @@ const alone: readonly StoreCase[] = [
     const [job, ...others] = await listed(store);
     deepEqual([job?.state, job?.startedAt, job?.endedAt, job?.starts, job?.errorCode, others], ["done", 5, 9, 2, undefined, []]);
   }),
-  caseAlone("input changes the state only of a job that asks: a queued job gets it later", async (store) => {
+  singleStoreCase("input changes the state only of a job that asks: a queued job gets it later", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     append(log, [started("queued", 5, { queued: true }), told("queued", 6), started("running", 4), told("running", 6)]);
     append(log, [started("asks", 3), asked("asks", 6), told("asks", 7), told("asks", 8)]);
@@ -80,7 +80,7 @@ const alone: readonly StoreCase[] = [
       ],
     );
   }),
-  caseAlone(
+  singleStoreCase(
     "a job whose process had ended is queued again while it waits for its place, and has as many starts as before",
     async (store) => {
       const log = store.create("a", { at: 1, durability: "sync" });
@@ -99,14 +99,14 @@ const alone: readonly StoreCase[] = [
       );
     },
   ),
-  caseAlone("events of another session in a log, and events of no job, are no job of it", async (store) => {
+  singleStoreCase("events of another session in a log, and events of no job, are no job of it", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
-    log.append([message("a", 1), Object.freeze({ ...started("foreign", 2), sessionId: "b" })]);
+    log.append([messageEvent("a", 1), Object.freeze({ ...started("foreign", 2), sessionId: "b" })]);
     append(log, [run("never-begun", 3, 1), ...ended("never-begun", 4)]);
     await log.whenDurable();
     deepEqual(await listed(store), []);
   }),
-  caseAlone("the end of a job is a message that is due at once, also where the clock of its process is ahead", async (store) => {
+  singleStoreCase("the end of a job is a message that is due at once, also where the clock of its process is ahead", async (store) => {
     await store.webhooks.setEndpoints([{ id: "e", types: ["job.ended"] }]);
     const log = store.create("a", { at: 1, durability: "sync" });
     const ahead = 4e12;
@@ -116,7 +116,7 @@ const alone: readonly StoreCase[] = [
     }
     equal((await store.webhooks.claim({ now: 10, until: 20, limit: 9 })).length, 2);
   }),
-  caseAlone("ids of jobs are any text, and separate in each session", async (store) => {
+  singleStoreCase("ids of jobs are any text, and separate in each session", async (store) => {
     for (const [index, sessionId] of ["one", "\u0000two", "constructor"].entries()) {
       const log = store.create(sessionId, { at: 1, durability: "sync" });
       for (const id of ODD_IDS) append(log, [started(id, index)]);
@@ -135,7 +135,7 @@ const alone: readonly StoreCase[] = [
       ],
     );
   }),
-  caseAlone("the newest are listed first, in pages, and by state", async (store) => {
+  singleStoreCase("the newest are listed first, in pages, and by state", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     for (let at = 1; at <= 5; at++) append(log, [started(`j${at}`, at)]);
     append(log, ended("j4", 9));
@@ -149,9 +149,9 @@ const alone: readonly StoreCase[] = [
     deepEqual(await ids({ states: [] }), []);
     deepEqual(await ids({ sessionId: "nobody" }), []);
     for (const wrong of [{ limit: 0 }, { offset: -1 }, { states: ["gone"] }, { states: "done" }, { stat: ["done"] }])
-      await refuses(() => store.jobs.list(wrong as never), "invalid_argument");
+      await assertRejects(() => store.jobs.list(wrong as never), "invalid_argument");
   }),
-  caseAlone("a job that is to be cancelled is named to its owner until it has ended", async (store) => {
+  singleStoreCase("a job that is to be cancelled is named to its owner until it has ended", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     append(log, [started("j", 5), started("other", 4)]);
     await log.whenDurable();
@@ -167,9 +167,9 @@ const alone: readonly StoreCase[] = [
     for (const gone of [key, { sessionId: "a", id: "nobody" }, { sessionId: "b", id: "j" }])
       equal(await store.jobs.requestCancel({ ...gone, reason: "too late" }), false);
     for (const wrong of [{ reason: 1 }, { reason: undefined }, { reason: "x", id: null }, { reason: "x", sessionId: {} }])
-      await refuses(() => store.jobs.requestCancel({ ...key, ...wrong } as never), "invalid_argument");
+      await assertRejects(() => store.jobs.requestCancel({ ...key, ...wrong } as never), "invalid_argument");
   }),
-  caseAlone("rows of ended jobs are dropped by count and age, those of other jobs never", async (store) => {
+  singleStoreCase("rows of ended jobs are dropped by count and age, those of other jobs never", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     for (let at = 1; at <= 6; at++) append(log, [started(`j${at}`, at), ...(at === 1 ? [] : ended(`j${at}`, 10 * at))]);
     await log.whenDurable();
@@ -183,9 +183,9 @@ const alone: readonly StoreCase[] = [
     deepEqual(await left(), ["j1"]);
     equal((await store.read("a")).events.length, 1 + 5 * 3);
     for (const wrong of [{ keep: -1 }, { keep: 0.5 }, { keep: 1, endedBefore: Number.NaN }, {}, { keep: 1, kept: 2 }])
-      await refuses(() => store.jobs.prune(wrong as never), "invalid_argument");
+      await assertRejects(() => store.jobs.prune(wrong as never), "invalid_argument");
   }),
-  caseAlone("the jobs of a session are removed with it", async (store) => {
+  singleStoreCase("the jobs of a session are removed with it", async (store) => {
     for (const sessionId of ["a", "b"]) {
       const log = store.create(sessionId, { at: 1, durability: "sync" });
       append(log, [started("j", 5)]);
@@ -197,24 +197,24 @@ const alone: readonly StoreCase[] = [
       ["b"],
     );
   }),
-  caseAlone("a branch has none of the jobs of the session it was taken from", async (store) => {
+  singleStoreCase("a branch has none of the jobs of the session it was taken from", async (store) => {
     const parent = store.create("a", { at: 1, durability: "sync" });
     append(parent, [started("j", 5)]);
     store.create("branch", { at: 2, durability: "sync", parent: { sessionId: "a", length: 1 } });
     await parent.whenDurable();
     deepEqual(await store.jobs.list({ sessionId: "branch" }), []);
   }),
-  caseAlone("after closing, no jobs can be read", async (store) => {
+  singleStoreCase("after closing, no jobs can be read", async (store) => {
     await store.close();
-    await refuses(() => store.jobs.list(), "store_failed");
-    await refuses(() => store.jobs.cancelRequests(), "store_failed");
-    await refuses(() => store.jobs.requestCancel({ sessionId: "a", id: "j", reason: "" }), "store_failed");
-    await refuses(() => store.jobs.prune({ keep: 0 }), "store_failed");
+    await assertRejects(() => store.jobs.list(), "store_failed");
+    await assertRejects(() => store.jobs.cancelRequests(), "store_failed");
+    await assertRejects(() => store.jobs.requestCancel({ sessionId: "a", id: "j", reason: "" }), "store_failed");
+    await assertRejects(() => store.jobs.prune({ keep: 0 }), "store_failed");
   }),
 ];
 
 const shared: readonly StoreCase[] = [
-  caseOfTwo("a job is seen, and asked to end, by another process than its own", async (one, other) => {
+  twoStoreCase("a job is seen, and asked to end, by another process than its own", async (one, other) => {
     const log = one.create("a", { at: 1, durability: "sync" });
     append(log, [started("j", 5)]);
     await log.whenDurable();
@@ -223,11 +223,11 @@ const shared: readonly StoreCase[] = [
     equal(await other.jobs.requestCancel({ sessionId: "a", id: "j", reason: "enough" }), true);
     deepEqual([await other.jobs.cancelRequests(), (await one.jobs.cancelRequests()).length], [[], 1]);
   }),
-  caseOfTwo("requests to a job, before and after its session was claimed, reach the one that claims it", async (one, other) => {
+  twoStoreCase("requests to a job, before and after its session was claimed, reach the one that claims it", async (one, other) => {
     const logs = ["a", "b"].map((id) => one.create(id, { at: 1, durability: "sync" }));
     for (const log of logs) append(log, [started("j", 5), started("k", 5)]);
     const own = other.create("c", { at: 1, durability: "sync" });
-    own.append([message("c", 1)]);
+    own.append([messageEvent("c", 1)]);
     await own.whenDurable(); // a store that already has a session may take another code path to claim more
     const requests = async (sessionId: string): Promise<readonly string[]> =>
       (await other.jobs.cancelRequests({ sessionId }))
@@ -245,13 +245,13 @@ const shared: readonly StoreCase[] = [
     deepEqual([await requests("a"), await requests("b"), await requests("c")], [["j", "k"], ["j"], []]);
     equal((await other.jobs.cancelRequests()).length, 3);
   }),
-  caseOfTwo("I04 a late owner's end of a job is refused with its events, and the one of the new owner counts", async (one, other) => {
+  twoStoreCase("I04 a late owner's end of a job is refused with its events, and the one of the new owner counts", async (one, other) => {
     const late = one.create("a", { at: 1, durability: "sync" });
     append(late, [started("j", 5)]);
     await late.whenDurable();
     const taken = await other.claim("a", { takeOver: true });
     append(late, ended("j", 6));
-    await refuses(() => late.whenDurable(), "conflict");
+    await assertRejects(() => late.whenDurable(), "conflict");
     append(taken, [run("j", 7, 2)]);
     await taken.whenDurable();
     deepEqual(
@@ -264,9 +264,9 @@ const shared: readonly StoreCase[] = [
       (await one.jobs.list()).map(({ state, endedAt, errorCode }) => [state, endedAt, errorCode]),
       [["error", 8, "timeout"]],
     );
-    refusesAtOnce(() => late.append([message("a", 9)]), "conflict");
+    assertThrows(() => late.append([messageEvent("a", 9)]), "conflict");
   }),
-  caseOfTwo("sessions that no process has open are listed while jobs of them have not ended, the oldest first", async (one, other) => {
+  twoStoreCase("sessions that no process has open are listed while jobs of them have not ended, the oldest first", async (one, other) => {
     const logs = ["c", "b", "a"].map((id) => one.create(id, { at: 1, durability: "sync" }));
     for (const [index, log] of logs.entries()) append(log, [started("j", 10 - index), started("k", 20)]);
     for (const log of logs) await log.whenDurable();
@@ -281,9 +281,9 @@ const shared: readonly StoreCase[] = [
     append(log, [...ended("j", 30), ...ended("k", 31)]);
     await log.close();
     deepEqual(await other.jobs.unattended(), ["b", "c"]);
-    await refuses(() => other.jobs.unattended({ limit: 0 }), "invalid_argument");
+    await assertRejects(() => other.jobs.unattended({ limit: 0 }), "invalid_argument");
   }),
-  caseOfTwo("the job of a process that is gone stays as it was, and no process has it open", async (one, other) => {
+  twoStoreCase("the job of a process that is gone stays as it was, and no process has it open", async (one, other) => {
     const log = one.create("a", { at: 1, durability: "sync" });
     append(log, [started("j", 5)]);
     await one.jobs.requestCancel({ sessionId: "a", id: "j", reason: "early" }); // the job is not durable yet, so this finds no job

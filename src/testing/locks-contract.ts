@@ -1,7 +1,7 @@
 /** The contract of every implementation of locks, as cases for any test runner. */
 import { deepEqual, equal } from "node:assert/strict";
 import type { LockRequest, LockTicket, Locks } from "../core/locks.ts";
-import { PATIENCE_MS, within } from "./within.ts";
+import { PATIENCE_MS, assertSettlesWithin } from "./within.ts";
 
 /** The subject of a case: the same locks as seen by two processes. For locks of a single process both are one object. */
 export interface LocksSubject {
@@ -25,91 +25,91 @@ const add = (...writes: readonly string[]): Partial<LockRequest> => ({ writes, c
 /** The cases. Each needs locks of its own. */
 export const locksContract: readonly LocksCase[] = [
   caseOf("a request without keys is granted at once", async (line) => {
-    await line.granted(await line.request("w", write(KEY)));
+    await line.assertGranted(await line.request("w", write(KEY)));
     equal((await line.request("nothing", {})).granted, true);
   }),
   caseOf("readers share; a writer waits for earlier readers, and later readers wait for the writer", async (line) => {
     const [one, two, writer, late] = await line.requests(read(KEY), read(KEY), write(KEY), read(KEY));
-    await line.granted(one, two);
-    await line.waits(writer, late);
+    await line.assertGranted(one, two);
+    await line.assertWaiting(writer, late);
     one.release();
-    await line.waits(writer, late);
+    await line.assertWaiting(writer, late);
     two.release();
-    await line.granted(writer);
-    await line.waits(late);
+    await line.assertGranted(writer);
+    await line.assertWaiting(late);
     writer.release();
-    await line.granted(late);
+    await line.assertGranted(late);
   }),
   caseOf("a write excludes keys inside its own and keys around it, and no others", async (line) => {
     const held = await line.request("held", write("file:/a/b"));
-    await line.granted(held);
+    await line.assertGranted(held);
     const free = await line.requests(write("file:/a/bc"), read("file:/a/c"), write("mail:/a/b"));
     const blocked = await line.requests(read("file:/a/b/c"), write("file:/a/b/c/d"), read("file:/a"), write("file:"));
-    await line.granted(...free);
-    await line.waits(...blocked);
+    await line.assertGranted(...free);
+    await line.assertWaiting(...blocked);
     held.release();
-    await line.granted(...blocked.slice(0, 1));
+    await line.assertGranted(...blocked.slice(0, 1));
   }),
   caseOf("commutative writers share among themselves, with no reader and no plain writer", async (line) => {
     const [one, inside, reader, writer] = await line.requests(add(KEY), add(`${KEY}/b`), read(`${KEY}/b`), write(KEY));
-    await line.granted(one, inside);
-    await line.waits(reader, writer);
+    await line.assertGranted(one, inside);
+    await line.assertWaiting(reader, writer);
     one.release();
     inside.release();
-    await line.granted(reader);
-    await line.waits(writer);
+    await line.assertGranted(reader);
+    await line.assertWaiting(writer);
   }),
   caseOf("a ticket does not conflict with itself", async (line) => {
     const both = await line.request("both", { reads: [KEY, `${KEY}/b`], writes: [KEY, "file:"] });
-    await line.granted(both);
+    await line.assertGranted(both);
     equal(both.waitingFor().length, 0);
   }),
   caseOf("all keys are taken at once: opposite orders do not deadlock", async (line) => {
     const tickets = await line.requests(write("a:", "b:"), write("b:", "a:"), write("a:", "b:"));
     for (const [index, ticket] of tickets.entries()) {
-      await line.granted(ticket);
-      await line.waits(...tickets.slice(index + 1));
+      await line.assertGranted(ticket);
+      await line.assertWaiting(...tickets.slice(index + 1));
       ticket.release();
     }
   }),
   caseOf("a later ticket overtakes only those that it does not conflict with", async (line) => {
     const [held, waiting, behind, beside] = await line.requests(write("a:"), write("a:", "b:"), read("b:"), read("c:"));
-    await line.granted(held, beside);
-    await line.waits(waiting, behind);
+    await line.assertGranted(held, beside);
+    await line.assertWaiting(waiting, behind);
     held.release();
-    await line.granted(waiting);
-    await line.waits(behind);
+    await line.assertGranted(waiting);
+    await line.assertWaiting(behind);
   }),
   caseOf("a ticket that leaves while it waits lets those behind it go, and is never granted", async (line) => {
     const [held, leaving, behind] = await line.requests(read(KEY), write(KEY), read(KEY));
-    await line.granted(held);
-    await line.waits(leaving, behind);
+    await line.assertGranted(held);
+    await line.assertWaiting(leaving, behind);
     leaving.release();
-    await line.granted(behind);
+    await line.assertGranted(behind);
     equal(leaving.granted, false);
   }),
   caseOf("a second release gives back nothing that another holds", async (line) => {
     const [first, second, third] = await line.requests(write(KEY), write(KEY), write(KEY));
-    await line.granted(first);
+    await line.assertGranted(first);
     first.release();
-    await line.granted(second);
+    await line.assertGranted(second);
     first.release();
-    await line.waits(third);
+    await line.assertWaiting(third);
   }),
   caseOf("a ticket that waits names the owners in its way, oldest first; one that is granted names none", async (line) => {
     const [reader, writer, last] = await line.requests(read(KEY), write(KEY), write(KEY));
-    await line.granted(reader);
-    await line.waits(writer, last);
+    await line.assertGranted(reader);
+    await line.assertWaiting(writer, last);
     deepEqual(last.waitingFor(), ["call_1", "call_2"]);
     deepEqual(reader.waitingFor(), []);
   }),
 ];
 
-function caseOf(title: string, run: (line: Line) => Promise<void>): LocksCase {
+function caseOf(title: string, run: (line: LocksBench) => Promise<void>): LocksCase {
   return {
     title,
     async run({ locks, other }) {
-      const line = new Line(locks, other);
+      const line = new LocksBench(locks, other);
       try {
         await run(line);
       } finally {
@@ -120,7 +120,7 @@ function caseOf(title: string, run: (line: Line) => Promise<void>): LocksCase {
 }
 
 /** Sends requests from two processes in turn, so that each case tests both. */
-class Line {
+class LocksBench {
   readonly #locks: readonly Locks[];
   readonly #tickets: LockTicket[] = [];
   #turn = 0;
@@ -133,7 +133,7 @@ class Line {
   async request(owner: string, wish: Partial<LockRequest>): Promise<LockTicket> {
     const locks = this.#locks[this.#turn++ % this.#locks.length] as Locks; // the index is in bounds
     const ticket = this.#ask(locks, owner, wish);
-    if (!ticket.granted) await this.granted(this.#ask(locks, "marker", read(`marker:/${this.#tickets.length}`)));
+    if (!ticket.granted) await this.assertGranted(this.#ask(locks, "marker", read(`marker:/${this.#tickets.length}`)));
     return ticket;
   }
 
@@ -152,8 +152,8 @@ class Line {
     return tickets as unknown as { [Index in keyof Wishes]: LockTicket }; // one ticket for each wish
   }
 
-  async granted(...tickets: readonly LockTicket[]): Promise<void> {
-    await within(Promise.all(tickets.map((ticket) => ticket.whenGranted())), PATIENCE_MS, "Every ticket that nothing blocks is granted");
+  async assertGranted(...tickets: readonly LockTicket[]): Promise<void> {
+    await assertSettlesWithin(Promise.all(tickets.map((ticket) => ticket.whenGranted())), PATIENCE_MS, "Every ticket that nothing blocks is granted");
     deepEqual(
       tickets.map((ticket) => ticket.granted),
       tickets.map(() => true),
@@ -161,8 +161,8 @@ class Line {
   }
 
   /** Asserts that tickets are not granted. First waits until a later request of each process is granted, by when these would be too. */
-  async waits(...tickets: readonly LockTicket[]): Promise<void> {
-    for (const _ of this.#locks) await this.granted(await this.request("marker", read(`marker:/${this.#tickets.length}`)));
+  async assertWaiting(...tickets: readonly LockTicket[]): Promise<void> {
+    for (const _ of this.#locks) await this.assertGranted(await this.request("marker", read(`marker:/${this.#tickets.length}`)));
     deepEqual(
       tickets.map((ticket) => ticket.granted),
       tickets.map(() => false),

@@ -2,7 +2,7 @@
 import { AssertionError, equal, ok } from "node:assert/strict";
 import { isToolError } from "../core/error.ts";
 import type { Model, ModelEvent, ModelOptions, ModelReply, ModelRequest } from "../core/model.ts";
-import { PATIENCE_MS, within } from "./within.ts";
+import { PATIENCE_MS, assertSettlesWithin } from "./within.ts";
 
 /** The subject of a case. The case makes the models that it needs. */
 export interface ModelSubject {
@@ -46,8 +46,8 @@ export class ModelBench {
     return request;
   }
 
-  soon<T>(work: PromiseLike<T>, what: string): Promise<T> {
-    return within(work, this.#patienceMs, what);
+  withinPatience<T>(work: PromiseLike<T>, what: string): Promise<T> {
+    return assertSettlesWithin(work, this.#patienceMs, what);
   }
 
   /** Returns all events of a reply. */
@@ -56,19 +56,19 @@ export class ModelBench {
     const read = async (): Promise<void> => {
       for await (const event of model.stream(request, options)) events.push(event);
     };
-    await this.soon(read(), "the reply ends");
+    await this.withinPatience(read(), "the reply ends");
     return events;
   }
 
   /** Sends the requests one after the other, and returns the replies. */
   async replies(model: Model): Promise<readonly ModelReply[]> {
     const replies: ModelReply[] = [];
-    for (const request of this.subject.requests) replies.push(replyOf(await this.events(model, request)));
+    for (const request of this.subject.requests) replies.push(getReply(await this.events(model, request)));
     return replies;
   }
 }
 
-export function caseOfModel(
+export function modelCase(
   title: string,
   run: (bench: ModelBench) => Promise<void>,
   appliesTo: ModelCase["appliesTo"] = () => true,
@@ -77,19 +77,19 @@ export function caseOfModel(
 }
 
 /** Returns the reply of the last event. */
-export function replyOf(events: readonly ModelEvent[]): ModelReply {
+export function getReply(events: readonly ModelEvent[]): ModelReply {
   const last = events.at(-1);
   ok(last?.type === "reply-end", `The last event is ${last?.type ?? "none"}, not reply-end.`);
   return last.reply;
 }
 
 /** Returns the part of a reply that is the same each time the request is answered: without ids and usage. */
-export function sayingOf({ text, reasoning, calls, finish }: ModelReply): unknown {
+export function toComparableReply({ text, reasoning, calls, finish }: ModelReply): unknown {
   return { text, reasoning, finish, calls: calls.map(({ name, input, kind = "function" }) => ({ name, input, kind })) };
 }
 
 /** Asserts that work rejects with a ToolError, with this code if one is given. */
-export async function failsWith(work: Promise<unknown>, code?: string): Promise<void> {
+export async function assertFails(work: Promise<unknown>, code?: string): Promise<void> {
   let thrown: unknown;
   try {
     await work;

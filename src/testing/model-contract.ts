@@ -1,19 +1,19 @@
 /** The contract of every model, as cases for any test runner. */
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { FINISH_REASONS, endedWell, type ModelCall, type ModelEvent, type ModelReply } from "../core/model.ts";
-import { caseOfModel, failsWith, replyOf, sayingOf, type ModelBench, type ModelCase } from "./model-case.ts";
+import { modelCase, assertFails, getReply, toComparableReply, type ModelBench, type ModelCase } from "./model-case.ts";
 
 const replyCases: readonly ModelCase[] = [
-  caseOfModel("the last event is the end of the reply, and there is no other", async (bench) => {
-    for (const events of await everything(bench)) {
-      replyOf(events);
+  modelCase("the last event is the end of the reply, and there is no other", async (bench) => {
+    for (const events of await collectAllEvents(bench)) {
+      getReply(events);
       equal(events.filter(({ type }) => type === "reply-end").length, 1);
     }
   }),
-  caseOfModel("pieces of text and of reasoning, where there are any, are those of the reply", async (bench) => {
-    for (const events of await everything(bench)) {
-      const { text, reasoning } = replyOf(events);
-      const said = sinceVoid(events);
+  modelCase("pieces of text and of reasoning, where there are any, are those of the reply", async (bench) => {
+    for (const events of await collectAllEvents(bench)) {
+      const { text, reasoning } = getReply(events);
+      const said = eventsSinceVoid(events);
       for (const [type, whole] of [
         ["text-delta", text],
         ["reasoning-delta", reasoning],
@@ -23,19 +23,19 @@ const replyCases: readonly ModelCase[] = [
       }
     }
   }),
-  caseOfModel("calls are sealed in order, each once and before the end, and are those of the reply", async (bench) => {
-    for (const events of await everything(bench)) checkCalls(sinceVoid(events), replyOf(events));
+  modelCase("calls are sealed in order, each once and before the end, and are those of the reply", async (bench) => {
+    for (const events of await collectAllEvents(bench)) checkCalls(eventsSinceVoid(events), getReply(events));
   }),
-  caseOfModel("a reply says why it ended, and what it cost in tokens", async (bench) => {
-    for (const events of await everything(bench)) {
-      const { finish, usage, calls } = replyOf(events);
+  modelCase("a reply says why it ended, and what it cost in tokens", async (bench) => {
+    for (const events of await collectAllEvents(bench)) {
+      const { finish, usage, calls } = getReply(events);
       ok(FINISH_REASONS.includes(finish), `${finish} is no reason`);
       ok(endedWell(finish) || calls.length === 0, `a reply that ended with ${finish} has calls to run`);
       for (const count of Object.values(usage)) ok(Number.isFinite(count) && count >= 0, `${String(count)} is not a count of tokens`);
       for (const name of ["inputTokens", "outputTokens"] as const) equal(typeof usage[name], "number", name);
     }
   }),
-  caseOfModel("a request is left as it was", async (bench) => {
+  modelCase("a request is left as it was", async (bench) => {
     const { model, requests } = bench.subject;
     const one = await model();
     for (const request of requests) {
@@ -47,51 +47,51 @@ const replyCases: readonly ModelCase[] = [
 ];
 
 const streamCases: readonly ModelCase[] = [
-  caseOfModel("two replies at once do not mix", async (bench) => {
+  modelCase("two replies at once do not mix", async (bench) => {
     const { model, requests } = bench.subject;
-    const alone = (await bench.replies(await model())).map(sayingOf);
+    const alone = (await bench.replies(await model())).map(toComparableReply);
     const one = await model();
     const twice = [...requests, ...requests];
-    const together = await Promise.all(twice.map(async (request) => sayingOf(replyOf(await bench.events(one, request)))));
+    const together = await Promise.all(twice.map(async (request) => toComparableReply(getReply(await bench.events(one, request)))));
     deepEqual(together, [...alone, ...alone]);
   }),
-  caseOfModel("an abandoned reply does not affect other replies", async (bench) => {
+  modelCase("an abandoned reply does not affect other replies", async (bench) => {
     const { model } = bench.subject;
     const one = await model();
     const leave = async (): Promise<void> => {
       for await (const event of one.stream(bench.request)) if (event.type.length > 0) break;
     };
-    await bench.soon(leave(), "a reply is left");
-    deepEqual((await bench.replies(one)).map(sayingOf), (await bench.replies(await model())).map(sayingOf));
+    await bench.withinPatience(leave(), "a reply is left");
+    deepEqual((await bench.replies(one)).map(toComparableReply), (await bench.replies(await model())).map(toComparableReply));
   }),
-  caseOfModel("a request whose signal aborts before it begins is cancelled, and sends no events", async (bench) => {
+  modelCase("a request whose signal aborts before it begins is cancelled, and sends no events", async (bench) => {
     const model = await bench.subject.model();
     const events: ModelEvent[] = [];
     const ask = async (): Promise<void> => {
       for await (const event of model.stream(bench.request, { signal: AbortSignal.abort() })) events.push(event);
     };
-    await failsWith(bench.soon(ask(), "the reply ends"), "cancelled");
+    await assertFails(bench.withinPatience(ask(), "the reply ends"), "cancelled");
     deepEqual(events, []);
   }),
-  caseOfModel(
+  modelCase(
     "a reply that is aborted on the way is cancelled in time",
     async (bench) => {
       const model = await bench.subject.stalling?.();
       const controller = new AbortController();
       const stream = model?.stream(bench.request, { signal: controller.signal })[Symbol.asyncIterator]();
       ok(stream !== undefined);
-      const first = await bench.soon(stream.next(), "the reply begins");
+      const first = await bench.withinPatience(stream.next(), "the reply begins");
       equal(first.done ?? false, false);
       const rest = async (): Promise<void> => {
         for (let next = await stream.next(); next.done !== true; next = await stream.next());
       };
       const ended = rest();
       controller.abort();
-      await failsWith(bench.soon(ended, "a reply that is aborted ends"), "cancelled");
+      await assertFails(bench.withinPatience(ended, "a reply that is aborted ends"), "cancelled");
     },
     ({ stalling }) => stalling !== undefined,
   ),
-  caseOfModel(
+  modelCase(
     "a failure is thrown as a ToolError, in place of the end",
     async (bench) => {
       const model = await bench.subject.failing?.();
@@ -100,7 +100,7 @@ const streamCases: readonly ModelCase[] = [
       const ask = async (): Promise<void> => {
         for await (const event of model.stream(bench.request)) events.push(event);
       };
-      await failsWith(bench.soon(ask(), "the reply ends"));
+      await assertFails(bench.withinPatience(ask(), "the reply ends"));
       equal(events.filter(({ type }) => type === "reply-end").length, 0);
     },
     ({ failing }) => failing !== undefined,
@@ -108,7 +108,7 @@ const streamCases: readonly ModelCase[] = [
 ];
 
 /** Sends the requests one after the other, and returns the events of each. */
-async function everything(bench: ModelBench): Promise<readonly (readonly ModelEvent[])[]> {
+async function collectAllEvents(bench: ModelBench): Promise<readonly (readonly ModelEvent[])[]> {
   const model = await bench.subject.model();
   const all: (readonly ModelEvent[])[] = [];
   for (const request of bench.subject.requests) all.push(await bench.events(model, request));
@@ -116,7 +116,7 @@ async function everything(bench: ModelBench): Promise<readonly (readonly ModelEv
 }
 
 /** Returns the events that were not voided. */
-function sinceVoid(events: readonly ModelEvent[]): readonly ModelEvent[] {
+function eventsSinceVoid(events: readonly ModelEvent[]): readonly ModelEvent[] {
   return events.slice(events.findLastIndex(({ type }) => type === "reply-void") + 1);
 }
 

@@ -9,8 +9,8 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { parseRecording } from "../core/recording/recording.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { outerFirst, recordedCalls, type RecordedCall } from "../engine/recorded-calls.ts";
-import { NO_TOOL, toolsetsOfRecording, type ReplayToolsetOptions } from "../engine/replay.ts";
+import { nestedCallsLast, recordedCalls, type RecordedCall } from "../engine/recorded-calls.ts";
+import { UNKNOWN_TOOL_CODES, toolsetsOfRecording, type ReplayToolsetOptions } from "../engine/replay.ts";
 
 /** A recording as a test fixture: toolsets that answer from it, the calls to make, and the expected results. */
 export interface RecordedFixture {
@@ -42,7 +42,7 @@ export interface RecordedAnswer {
  */
 export function recordedToolsets(recording: string | readonly SessionEvent[], options: ReplayToolsetOptions = {}): RecordedFixture {
   const events = typeof recording === "string" ? parseRecording(recording).events : recording;
-  const recorded = outerFirst(recordedCalls(events)).filter(canBeAnswered);
+  const recorded = nestedCallsLast(recordedCalls(events)).filter(canBeAnswered);
   return {
     toolsets: toolsetsOfRecording(events, options),
     calls: recorded.map(({ call }) => call),
@@ -53,7 +53,7 @@ export function recordedToolsets(recording: string | readonly SessionEvent[], op
 /** Whether toolsets can answer the call as it was answered in the recording. */
 function canBeAnswered({ result: { name, error } }: RecordedCall): boolean {
   const { namespace } = splitName(name);
-  return namespace === undefined ? error === undefined || NO_TOOL.has(error.code) : namespace !== OWN_NAMESPACE;
+  return namespace === undefined ? error === undefined || UNKNOWN_TOOL_CODES.has(error.code) : namespace !== OWN_NAMESPACE;
 }
 
 /** Returns the part that a result shares with its replay: compare `results.map(recordedAnswer)` with `expectedResults`. */

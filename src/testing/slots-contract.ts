@@ -1,8 +1,8 @@
 /** The contract of every implementation of slots, as cases for any test runner. */
 import { deepEqual, equal } from "node:assert/strict";
 import type { SlotLimit, SlotWaiter, Slots } from "../core/slots.ts";
-import { refusesAtOnce } from "./store-case.ts";
-import { PATIENCE_MS, within } from "./within.ts";
+import { assertThrows } from "./store-case.ts";
+import { PATIENCE_MS, assertSettlesWithin } from "./within.ts";
 
 /** The subject of a case: the same slots as seen by two processes. For slots of a single process both are one object. */
 export interface SlotsSubject {
@@ -23,7 +23,7 @@ export const slotsContract: readonly SlotsCase[] = [
   {
     title: "a limit is an integer from 1, or none",
     async run({ slots }) {
-      for (const wrong of [0, -1, 1.5, Number.NaN, -Infinity]) refusesAtOnce(() => slots.limit("wrong", wrong), "invalid_argument");
+      for (const wrong of [0, -1, 1.5, Number.NaN, -Infinity]) assertThrows(() => slots.limit("wrong", wrong), "invalid_argument");
       const none = slots.limit("none", Infinity);
       for (let count = 0; count < 100; count++) await take(none);
       for (let count = 0; count < 100; count++) none.release();
@@ -93,10 +93,10 @@ export const slotsContract: readonly SlotsCase[] = [
     one.release();
   }),
   caseOf("a slot that was not taken cannot be released", 1, async (limit) => {
-    refusesAtOnce(() => limit.release(), "invalid_argument");
+    assertThrows(() => limit.release(), "invalid_argument");
     await take(limit);
     limit.release();
-    refusesAtOnce(() => limit.release(), "invalid_argument");
+    assertThrows(() => limit.release(), "invalid_argument");
   }),
 ];
 
@@ -110,6 +110,6 @@ async function take(limit: SlotLimit): Promise<void> {
 }
 
 async function taken(waiter: SlotWaiter): Promise<void> {
-  await within(waiter.whenTaken(), PATIENCE_MS, "A free slot is taken");
+  await assertSettlesWithin(waiter.whenTaken(), PATIENCE_MS, "A free slot is taken");
   equal(waiter.taken, true);
 }

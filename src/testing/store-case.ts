@@ -25,23 +25,23 @@ export interface StoreCase {
 }
 
 /** Makes a case for one store, which is opened before it and closed after it. */
-export function caseAlone(title: string, run: (store: Store) => Promise<void>): StoreCase {
-  return { title, needsAnother: false, run: ({ store }) => whileOpen([store], () => run(store)) };
+export function singleStoreCase(title: string, run: (store: Store) => Promise<void>): StoreCase {
+  return { title, needsAnother: false, run: ({ store }) => withOpenStores([store], () => run(store)) };
 }
 
 /** Makes a case for two stores over the same data, both open. */
-export function caseOfTwo(title: string, run: (one: Store, other: Store) => Promise<void>): StoreCase {
+export function twoStoreCase(title: string, run: (one: Store, other: Store) => Promise<void>): StoreCase {
   return {
     title,
     needsAnother: true,
     run(subject) {
       const other = subject.another();
-      return whileOpen([subject.store, other], () => run(subject.store, other));
+      return withOpenStores([subject.store, other], () => run(subject.store, other));
     },
   };
 }
 
-async function whileOpen(stores: readonly Store[], run: () => Promise<void>): Promise<void> {
+async function withOpenStores(stores: readonly Store[], run: () => Promise<void>): Promise<void> {
   try {
     for (const store of stores) await store.open();
     await run();
@@ -51,24 +51,24 @@ async function whileOpen(stores: readonly Store[], run: () => Promise<void>): Pr
 }
 
 /** Makes a small frozen event whose number is also its time. */
-export function message(sessionId: string, number: number): SessionEvent {
-  const message = Object.freeze({ role: "user", content: `message ${number}` } as const);
-  return Object.freeze({ type: "message-add", sessionId, at: number, message });
+export function messageEvent(sessionId: string, number: number): SessionEvent {
+  const messageEvent = Object.freeze({ role: "user", content: `message ${number}` } as const);
+  return Object.freeze({ type: "message-add", sessionId, at: number, message: messageEvent });
 }
 
 /** Makes the events whose numbers are in a range, both ends included. */
-export function messages(sessionId: string, first: number, last: number): readonly SessionEvent[] {
-  return Array.from({ length: last - first + 1 }, (_, index) => message(sessionId, first + index));
+export function messageEvents(sessionId: string, first: number, last: number): readonly SessionEvent[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => messageEvent(sessionId, first + index));
 }
 
 /** Makes the `call-end` event of a successful call. */
-export function callEnd(sessionId: string, output: JsonValue): SessionEvent {
+export function callEndEvent(sessionId: string, output: JsonValue): SessionEvent {
   const result = { callId: "call_1", name: "a::b", status: "ok", output, origin: "live", attempts: 1, durationMs: 1.5 } as const;
   return { type: "call-end", sessionId, at: 1, callId: "call_1", turnId: "turn_1", result: { ...result, repairs: [], warnings: [] } };
 }
 
 /** Asserts that an action throws or rejects with a ToolError of this code. */
-export async function refuses(action: () => unknown, code: ErrorCode): Promise<void> {
+export async function assertRejects(action: () => unknown, code: ErrorCode): Promise<void> {
   try {
     await action();
   } catch (error: unknown) {
@@ -78,8 +78,8 @@ export async function refuses(action: () => unknown, code: ErrorCode): Promise<v
   fail(`It was not refused with ${code}.`);
 }
 
-/** Like `refuses`, for an action that must throw synchronously. */
-export function refusesAtOnce(action: () => unknown, code: ErrorCode): void {
+/** Like `assertRejects`, for an action that must throw synchronously. */
+export function assertThrows(action: () => unknown, code: ErrorCode): void {
   try {
     action();
   } catch (error: unknown) {

@@ -1,10 +1,10 @@
 /** The part of the store contract about cached results that outlive the process. */
 import { deepEqual, equal, notEqual } from "node:assert/strict";
 import type { CacheRecord, CacheStore } from "../core/store.ts";
-import { caseAlone, caseOfTwo, type StoreCase } from "./store-case.ts";
+import { singleStoreCase, twoStoreCase, type StoreCase } from "./store-case.ts";
 
 export const cacheCases: readonly StoreCase[] = [
-  caseAlone("a result is kept under its key until it expires", async ({ cache }) => {
+  singleStoreCase("a result is kept under its key until it expires", async ({ cache }) => {
     await keep(cache, { key: "k\u0000\ud800", body: '{"a":"\\u0000"}', expiresAt: 100 });
     await keep(cache, { key: "for ever", body: "\ud800", expiresAt: undefined });
     equal(await cache.get("k\u0000\ud800", 99), '{"a":"\\u0000"}');
@@ -14,7 +14,7 @@ export const cacheCases: readonly StoreCase[] = [
     await keep(cache, { key: "for ever", body: "newer", expiresAt: undefined });
     equal(await cache.get("for ever", 0), "newer");
   }),
-  caseAlone("a write invalidates reads of its resource, inside it and around it, and nothing else", async ({ cache }) => {
+  singleStoreCase("a write invalidates reads of its resource, inside it and around it, and nothing else", async ({ cache }) => {
     const resources = ["file:/a", "file:/a/b", "file:/a/b/c", "file:/ab", "file:/a/x", "file:", "other:/a/b"];
     for (const resource of resources) await keep(cache, { key: resource, body: "1", resources: [resource] });
     await cache.invalidate(["file:/a/b"]);
@@ -22,7 +22,7 @@ export const cacheCases: readonly StoreCase[] = [
     for (const resource of resources) if ((await cache.get(resource, 0)) !== undefined) left.push(resource);
     deepEqual(left, ["file:/ab", "file:/a/x", "other:/a/b"]);
   }),
-  caseAlone("a result of several resources is out of date with any one of them", async ({ cache }) => {
+  singleStoreCase("a result of several resources is out of date with any one of them", async ({ cache }) => {
     for (const written of ["one", "two"]) {
       await keep(cache, { key: "k", body: "1", resources: ["one", "two"] });
       equal(await cache.get("k", 0), "1");
@@ -32,7 +32,7 @@ export const cacheCases: readonly StoreCase[] = [
       equal(await cache.get("k", 0), undefined);
     }
   }),
-  caseAlone("a result that was read before a write is not kept after it", async ({ cache }) => {
+  singleStoreCase("a result that was read before a write is not kept after it", async ({ cache }) => {
     const before = await cache.versions(["file:/a"]);
     await cache.invalidate(["file:/a/b"]);
     notEqual((await cache.versions(["file:/a"]))[0], before[0]);
@@ -41,14 +41,14 @@ export const cacheCases: readonly StoreCase[] = [
     await keep(cache, { key: "k", body: "new", resources: ["file:/a"] });
     equal(await cache.get("k", 0), "new");
   }),
-  caseAlone("versions come in the order of the resources, equal ones for equal resources", async ({ cache }) => {
+  singleStoreCase("versions come in the order of the resources, equal ones for equal resources", async ({ cache }) => {
     await cache.invalidate(["b"]);
     const [first, second, third] = await cache.versions(["a", "b", "a"]);
     deepEqual([first === third, first === second], [true, false]);
     deepEqual(await cache.versions([]), []);
     await cache.invalidate([]);
   }),
-  caseOfTwo("a result that one store keeps is read by the other, and a write through either drops it", async (one, other) => {
+  twoStoreCase("a result that one store keeps is read by the other, and a write through either drops it", async (one, other) => {
     await keep(one.cache, { key: "k", body: "1", resources: ["a/b"] });
     equal(await other.cache.get("k", 0), "1");
     await other.cache.invalidate(["a"]);

@@ -2,7 +2,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { ChannelStore, NewChannelEntry } from "../core/channel-store.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { caseAlone, caseOfTwo, type StoreCase } from "./store-case.ts";
+import { singleStoreCase, twoStoreCase, type StoreCase } from "./store-case.ts";
 
 const NAMES = ["news", "a\u0000b", "\ud800"] as const;
 const KEPT = 500;
@@ -93,7 +93,7 @@ export const channelCases: readonly StoreCase[] = [
     equal(await channels.send(queued({ body: "2", capacity: 1 })), 0);
     equal(await channels.last("tasks"), number);
   }),
-  caseOfTwo("processes read the same messages, and what one of them has taken is the other's once it is closed", async (one, other) => {
+  twoStoreCase("processes read the same messages, and what one of them has taken is the other's once it is closed", async (one, other) => {
     const [here, there] = [one.channels, other.channels];
     if (here === undefined || there === undefined) return;
     await here.send(queued({ body: "1" }));
@@ -110,7 +110,7 @@ export const channelCases: readonly StoreCase[] = [
 
 /** Makes a case that a store without channels passes. */
 function caseOfOne(title: string, run: (channels: ChannelStore) => Promise<void>): StoreCase {
-  return caseAlone(title, async ({ channels }) => {
+  return singleStoreCase(title, async ({ channels }) => {
     if (channels !== undefined) await run(channels);
   });
 }

@@ -2,7 +2,7 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { LeaseAnswer, LeaseRequest } from "../core/lease-store.ts";
 import type { Store } from "../core/store.ts";
-import { caseAlone, caseOfTwo, type StoreCase } from "./store-case.ts";
+import { singleStoreCase, twoStoreCase, type StoreCase } from "./store-case.ts";
 
 function requestOf(ticket: string, wish: Partial<LeaseRequest>): LeaseRequest {
   return { ticket, callId: ticket, reads: [], writes: [], commutative: false, overtakes: false, within: ticket, ...wish };
@@ -25,7 +25,7 @@ function waits(...waitsFor: readonly string[]): LeaseAnswer {
 const a = { writes: ["a:/x"] };
 
 export const leaseCases: readonly StoreCase[] = [
-  caseAlone("leases of one key go from one to the next, with a fence that grows", async (store) => {
+  singleStoreCase("leases of one key go from one to the next, with a fence that grows", async (store) => {
     const [one, two] = [requestOf("one", a), requestOf("two", a)];
     const first = await fenceOf(store, one);
     deepEqual(await take(store, two), [waits("one")]);
@@ -34,7 +34,7 @@ export const leaseCases: readonly StoreCase[] = [
     await store.leases.update({ released: ["two"], wanted: [] });
     ok((await fenceOf(store, requestOf("around", { reads: ["a:"] }))) > second.fence);
   }),
-  caseAlone("the fence of several keys is greater than that of each", async (store) => {
+  singleStoreCase("the fence of several keys is greater than that of each", async (store) => {
     for (let round = 0; round < 5; round++) {
       await fenceOf(store, requestOf(`${round}`, a));
       await store.leases.update({ released: [`${round}`], wanted: [] });
@@ -44,13 +44,13 @@ export const leaseCases: readonly StoreCase[] = [
     ok(both > 5);
     ok((await fenceOf(store, requestOf("b", { writes: ["b:"] }))) > both);
   }),
-  caseAlone("an update that is repeated changes nothing, and unknown tickets are given back without an error", async (store) => {
+  singleStoreCase("an update that is repeated changes nothing, and unknown tickets are given back without an error", async (store) => {
     const one = requestOf("one", a);
     deepEqual(await take(store, one), await take(store, one));
     await store.leases.update({ released: ["unknown", "", "__proto__"], wanted: [] });
     deepEqual(await take(store, requestOf("two", a), one), [waits("one"), ...(await take(store, one))]);
   }),
-  caseAlone("any text is a key, and holders and waiters are listed", async (store) => {
+  singleStoreCase("any text is a key, and holders and waiters are listed", async (store) => {
     const odd = ["", "/", "a\u0000", "\ud800", "'; drop table haft_lease; --", "__proto__", "x".repeat(1_024)];
     const fence = await fenceOf(store, requestOf("odd", { writes: odd }));
     await take(store, requestOf("next", { reads: odd.slice(2, 3) }));
@@ -62,7 +62,7 @@ export const leaseCases: readonly StoreCase[] = [
       ],
     );
   }),
-  caseAlone("a limit grants its number at a time, and a limit with another number is counted separately", async (store) => {
+  singleStoreCase("a limit grants its number at a time, and a limit with another number is counted separately", async (store) => {
     const limited = (ticket: string, most: number): LeaseRequest => requestOf(ticket, { limit: { name: "toolset:a", most } });
     const answers = await take(store, limited("one", 2), limited("two", 2), limited("three", 2), limited("alone", 1));
     deepEqual(
@@ -72,13 +72,13 @@ export const leaseCases: readonly StoreCase[] = [
     const [third] = await store.leases.update({ released: ["one"], wanted: [limited("three", 2)] });
     equal(third?.granted, true);
   }),
-  caseAlone("a call may have any number of keys, and its leases are one", async (store) => {
+  singleStoreCase("a call may have any number of keys, and its leases are one", async (store) => {
     const reads = Array.from({ length: 1_100 }, (_, key) => `k${key}:`);
     const fence = await fenceOf(store, requestOf("many", { reads }));
     deepEqual(await take(store, requestOf("next", { writes: ["k7:", "k1099:"] })), [waits("many")]);
     equal(await fenceOf(store, requestOf("many", { reads })), fence);
   }),
-  caseAlone("one update takes leases for many calls with many keys each", async (store) => {
+  singleStoreCase("one update takes leases for many calls with many keys each", async (store) => {
     const [calls, keys] = [400, 30];
     const wanted = Array.from({ length: calls }, (_, call) =>
       requestOf(`call ${call}`, { reads: Array.from({ length: keys }, (_, key) => `k${(call * 7 + key * 13) % 5_000}:`) }),
@@ -87,7 +87,7 @@ export const leaseCases: readonly StoreCase[] = [
     await store.leases.update({ released: wanted.map(({ ticket }) => ticket), wanted: [] });
     deepEqual(await store.leases.list(), []);
   }),
-  caseOfTwo("several stores take leases in one queue, and those of a store that closes are freed", async (one, other) => {
+  twoStoreCase("several stores take leases in one queue, and those of a store that closes are freed", async (one, other) => {
     await fenceOf(one, requestOf("reader", { reads: ["a:"] }));
     deepEqual(await take(other, requestOf("writer", a)), [waits("reader")]);
     deepEqual(await take(one, requestOf("late", { reads: ["a:/x/y"] })), [waits("writer")]);

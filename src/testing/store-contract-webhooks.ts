@@ -2,14 +2,14 @@
 import { deepEqual } from "node:assert/strict";
 import type { NewApproval } from "../core/approval-store.ts";
 import type { WebhookStore } from "../core/webhook-store.ts";
-import { caseAlone, caseOfTwo, type StoreCase } from "./store-case.ts";
+import { singleStoreCase, twoStoreCase, type StoreCase } from "./store-case.ts";
 
 const MINUTE_MS = 60_000;
 /** The same moment by clocks that are far apart: in 1970, 2001 and 2096. */
 const CLOCKS = [1_000, 1e12, 4e12] as const;
 
 export const webhookCases: readonly StoreCase[] = [
-  caseAlone("a message is kept for each endpoint of its type, and goes with its endpoint", async ({ approvals, webhooks }) => {
+  singleStoreCase("a message is kept for each endpoint of its type, and goes with its endpoint", async ({ approvals, webhooks }) => {
     await webhooks.setEndpoints([
       { id: "a", types: ["approval.asked", "job.ended"] },
       { id: "b", types: ["approval.asked"] },
@@ -23,7 +23,7 @@ export const webhookCases: readonly StoreCase[] = [
       [["a", 1]],
     );
   }),
-  caseAlone("a message is due at once, again when its try has failed, and never after it was removed", async ({ approvals, webhooks }) => {
+  singleStoreCase("a message is due at once, again when its try has failed, and never after it was removed", async ({ approvals, webhooks }) => {
     await webhooks.setEndpoints([{ id: "a", types: ["approval.asked"] }]);
     await approvals.put(question("q", 10));
     const [first] = await webhooks.claim(claimAt(10));
@@ -37,7 +37,7 @@ export const webhookCases: readonly StoreCase[] = [
     await webhooks.remove(key);
     deepEqual(await attemptsOf(webhooks, 10), []);
   }),
-  caseOfTwo("processes whose clocks are far apart agree on which messages are due", async (one, other) => {
+  twoStoreCase("processes whose clocks are far apart agree on which messages are due", async (one, other) => {
     await one.webhooks.setEndpoints([{ id: "a", types: ["approval.asked"] }]);
     for (const own of CLOCKS)
       for (const theirs of CLOCKS) {

@@ -6,7 +6,7 @@ import { systemPorts } from "../core/system-ports.ts";
 export const PATIENCE_MS = 20_000;
 
 /** Waits for work. Rejects with `what` if it has not settled after `ms` of real time. Leaves no timer behind. */
-export async function within<T>(work: PromiseLike<T>, ms: number, what: string): Promise<T> {
+export async function assertSettlesWithin<T>(work: PromiseLike<T>, ms: number, what: string): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const cancel = systemPorts.clock.timer(() => reject(new AssertionError({ message: `${what} within ${ms} ms: it did not.` })), ms);
   try {

@@ -8,7 +8,7 @@ import { defineTool } from "../registry/define-tool.ts";
 
 const MAX_OPTIONS = 20;
 /** Serialises questions, and delays them until the model's message is complete. */
-const ASKS: Effects<unknown> = Object.freeze({ reads: [], writes: ["user"], external: true });
+const ASK_EFFECTS: Effects<unknown> = Object.freeze({ reads: [], writes: ["user"], external: true });
 /** No timeout, since a person may take long. The deadline of the call still applies. */
 const NO_LIMIT = { timeoutMs: 0, maxAttempts: 1 } as const;
 
@@ -57,10 +57,10 @@ function askTool() {
       required: ["question"],
       additionalProperties: false,
     },
-    effects: ASKS,
+    effects: ASK_EFFECTS,
     mode: "direct",
     ...NO_LIMIT,
-    execute: ({ question, options }: AskInput, context: ToolContext) => answerTo(context, question, options),
+    execute: ({ question, options }: AskInput, context: ToolContext) => askUser(context, question, options),
   });
 }
 
@@ -84,19 +84,19 @@ function cardTool() {
       required: ["title"],
       additionalProperties: false,
     },
-    effects: ASKS,
+    effects: ASK_EFFECTS,
     mode: "direct",
     ...NO_LIMIT,
     execute: async ({ title, text, actions }: CardInput, context: ToolContext) => {
       const card = text === undefined ? title : `${title}\n\n${text}`;
-      if (actions !== undefined) return answerTo(context, card, actions);
+      if (actions !== undefined) return askUser(context, card, actions);
       context.output(`${card}\n`);
       return "Shown.";
     },
   });
 }
 
-async function answerTo(context: ToolContext, message: string, options?: readonly string[]): Promise<string> {
+async function askUser(context: ToolContext, message: string, options?: readonly string[]): Promise<string> {
   const answer = { type: "string", ...(options === undefined ? {} : { enum: [...options] }) };
   const said = await context.ask({ message, schema: { type: "object", properties: { answer }, required: ["answer"] } });
   if (said.action === "decline") return "The user declined to answer.";

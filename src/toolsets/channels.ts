@@ -5,7 +5,7 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { spanOf } from "../core/traceparent.ts";
+import { readTraceparent } from "../core/traceparent.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Channel } from "../triggers/channel.ts";
 import { Channels } from "../triggers/channels.ts";
@@ -29,7 +29,7 @@ export function channelsToolset(options: ChannelsToolsetOptions): Toolset {
   return { name: "channels", description: "Messages to other agents.", tools: [sendTool(channels), listTool(channels)] };
 }
 
-interface Sent {
+interface SendInput {
   readonly channel: string;
   readonly message: string;
   readonly metadata?: JsonObject;
@@ -53,11 +53,11 @@ function sendTool(channels: Channels) {
     outputSchema: { type: "object", properties: { message_id: { type: "string" } }, required: ["message_id"] },
     effects: { reads: [], writes: "channel/{channel}" },
     mode: "direct",
-    execute: async ({ channel: name, message, metadata = {} }: Sent, context: ToolContext) => {
+    execute: async ({ channel: name, message, metadata = {} }: SendInput, context: ToolContext) => {
       const channel = channels.get(name, context.sessionId);
       const { sessionId: senderId, signal, traceHeaders } = context;
       const sender = context.agentName ?? senderId;
-      const traceparent = spanOf(traceHeaders);
+      const traceparent = readTraceparent(traceHeaders);
       // A model that waits for readers cannot do anything else, so a full channel is an error.
       const { id } = await channel.send(message, { sender, senderId, metadata, traceparent, signal, whenFull: "refuse" });
       return { message_id: id };
@@ -74,13 +74,13 @@ function listTool(channels: Channels) {
     mode: "direct",
     execute: async (_input: object, context: ToolContext) => {
       const list = channels.list(context.sessionId);
-      return list.length === 0 ? "There are no channels." : (await Promise.all(list.map(channelLine))).join("\n");
+      return list.length === 0 ? "There are no channels." : (await Promise.all(list.map(formatChannel))).join("\n");
     },
   });
 }
 
 /** Formats a channel: `tasks queue: Work to be done, 3 messages waiting`. */
-async function channelLine(channel: Channel): Promise<string> {
+async function formatChannel(channel: Channel): Promise<string> {
   const { name, kind, description } = channel;
   const waiting = await channel.countWaiting();
   return `${name} ${kind}${description === "" ? "" : `: ${description}`}${waiting === 0 ? "" : `, ${plural(waiting, "message")} waiting`}`;

@@ -1,5 +1,5 @@
 /** A workspace folder as a toolset: read, list, search and, by default, change its files. @packageDocumentation */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { checkName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -79,8 +79,8 @@ export function filesToolset(options: FilesOptions): Toolset {
   } = options;
   checkName(name, "toolset");
   if (typeof root !== "string" || root === "")
-    throw new ToolError("invalid_config", `The toolset ${quoted(name)} needs a root: the path of its folder.`);
-  if (!GUARDS.has(guard)) throw new ToolError("invalid_argument", `The guard ${quoted(guard)} is unknown. Use "block", "warn" or "off".`);
+    throw new ToolError("invalid_config", `The toolset ${quoteValue(name)} needs a root: the path of its folder.`);
+  if (!GUARDS.has(guard)) throw new ToolError("invalid_argument", `The guard ${quoteValue(guard)} is unknown. Use "block", "warn" or "off".`);
   const workspace = new Workspace({ root, guard, allowSensitive, protect });
   const reading: readonly Tool[] = [
     readTool(workspace, { unchangedReads, pdfText }),
@@ -94,14 +94,14 @@ export function filesToolset(options: FilesOptions): Toolset {
   return {
     name,
     description: `The files of the folder ${workspace.root}.`,
-    tools: options.tools === undefined ? all : chosen(all, options.tools),
+    tools: options.tools === undefined ? all : selectTools(all, options.tools),
   };
 }
 
-function chosen(all: readonly Tool[], names: readonly string[]): readonly Tool[] {
+function selectTools(all: readonly Tool[], names: readonly string[]): readonly Tool[] {
   const unknown = names.find((name) => !all.some((tool) => tool.name === name));
   if (unknown === undefined) return all.filter(({ name }) => names.includes(name));
-  throw new ToolError("invalid_argument", `filesToolset() has no tool ${quoted(unknown)}.`, {
+  throw new ToolError("invalid_argument", `filesToolset() has no tool ${quoteValue(unknown)}.`, {
     hint: `There are: ${all.map(({ name }) => name).join(", ")}.`,
   });
 }

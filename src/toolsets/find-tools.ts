@@ -1,22 +1,22 @@
 /** The toolset `catalog`: a model finds tools by what they do, instead of being shown all of them from the beginning. @packageDocumentation */
 import { OWN_NAMESPACE } from "../core/call.ts";
 import type { JsonObject } from "../core/base/json.ts";
-import { plural, quoted } from "../core/base/wording.ts";
+import { plural, quoteValue } from "../core/base/wording.ts";
 import { ToolOutput } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { onlyMakesCalls } from "../core/kept-from-starting.ts";
+import { markOnlyMakesCalls } from "../core/kept-from-starting.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { callerVisibility, registryOf } from "../call/context/tool-context.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import { defineTool } from "../registry/define-tool.ts";
-import { CATALOG_TOOLSET, noteFound } from "../registry/found-tools.ts";
+import { CATALOG_TOOLSET, addFoundTools } from "../registry/found-tools.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
-import { providerName, qualifiedNameOf } from "../wire/provider-name.ts";
-import { passOn } from "./passed-on-answer.ts";
+import { providerName, toQualifiedName } from "../wire/provider-name.ts";
+import { forwardCall } from "./passed-on-answer.ts";
 
 /** Options of `findToolsToolset`. */
 export interface FindToolsOptions {
@@ -48,8 +48,8 @@ export function findToolsToolset(options: FindToolsOptions = {}): Toolset {
   checkKnownKeys(options, { limit: true, callTool: "boolean" }, "findToolsToolset()");
   const { limit = DEFAULT_LIMIT, callTool = false } = options;
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-    throw new ToolError("invalid_argument", `limit of findToolsToolset() is ${quoted(limit)}; it takes an integer from 1 to ${MAX_LIMIT}.`);
-  const tools = [findTool({ limit, callTool }), ...(callTool ? [callOfTool()] : [])];
+    throw new ToolError("invalid_argument", `limit of findToolsToolset() is ${quoteValue(limit)}; it takes an integer from 1 to ${MAX_LIMIT}.`);
+  const tools = [findTool({ limit, callTool }), ...(callTool ? [callToolDefinition()] : [])];
   return { name: CATALOG_TOOLSET, description: "Finds the other tools.", tools };
 }
 
@@ -71,11 +71,11 @@ function findTool({ limit: usual, callTool }: Required<FindToolsOptions>): Tool 
     tags: ["haft"],
     execute: ({ query, limit = usual }: { readonly query: string; readonly limit?: number }, context: ToolContext) => {
       const registry = registryOf(context);
-      const found = search(registry, { query, limit, visibility: callerVisibility(context) });
+      const found = searchTools(registry, { query, limit, visibility: callerVisibility(context) });
       const names = found.map(({ qualifiedName }) => qualifiedName);
-      noteFound(context.state, names);
+      addFoundTools(context.state, names);
       const described = found.map(({ qualifiedName, tool }) => ({ name: qualifiedName, description: tool.description }));
-      const text = found.length === 0 ? nothingFound(query, registry, callerVisibility(context)) : foundText(found, callTool);
+      const text = found.length === 0 ? nothingFoundText(query, registry, callerVisibility(context)) : foundText(found, callTool);
       return new ToolOutput({ output: { tools: described }, content: [{ type: "text", text }] });
     },
   });
@@ -88,7 +88,7 @@ interface Search {
 }
 
 /** Returns the best matches that can be called by name; overloads count as one. */
-function search(registry: Registry, { query, limit, visibility }: Search): readonly RegisteredTool[] {
+function searchTools(registry: Registry, { query, limit, visibility }: Search): readonly RegisteredTool[] {
   const found = new Map<string, RegisteredTool>();
   for (const registered of registry.search({ text: query })) {
     if (found.size >= limit) break;
@@ -111,11 +111,11 @@ function foundText(found: readonly RegisteredTool[], callTool: boolean): string 
 
 /** Returns the lines of a tool, with its arguments if its definition is shown nowhere else. */
 function toolText({ qualifiedName, tool }: RegisteredTool, withArguments: boolean): string {
-  const line = `- ${providerName(qualifiedName)}: ${cut(tool.description.replaceAll(/\s+/gu, " ").trim(), MAX_DESCRIPTION_CHARS)}`;
-  return withArguments ? `${line}\n  input: ${cut(JSON.stringify(tool.inputSchema), MAX_SCHEMA_CHARS)}` : line;
+  const line = `- ${providerName(qualifiedName)}: ${truncate(tool.description.replaceAll(/\s+/gu, " ").trim(), MAX_DESCRIPTION_CHARS)}`;
+  return withArguments ? `${line}\n  input: ${truncate(JSON.stringify(tool.inputSchema), MAX_SCHEMA_CHARS)}` : line;
 }
 
-function nothingFound(query: string, registry: Registry, visibility: Visibility | undefined): string {
+function nothingFoundText(query: string, registry: Registry, visibility: Visibility | undefined): string {
   const counts = new Map<string, number>();
   for (const registered of registry.list()) {
     const { name } = registered.toolset;
@@ -127,11 +127,11 @@ function nothingFound(query: string, registry: Registry, visibility: Visibility 
   return `No tool fits ${JSON.stringify(query.slice(0, 200))}. ${where}`;
 }
 
-function cut(text: string, most: number): string {
+function truncate(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most).toWellFormed()}…`;
 }
 
-function callOfTool(): Tool {
+function callToolDefinition(): Tool {
   return {
     name: "call_tool",
     description: "Calls a tool that find_tools has found.",
@@ -148,9 +148,9 @@ function callOfTool(): Tool {
     composite: true,
     timeoutMs: 0,
     maxAttempts: 1,
-    execute: onlyMakesCalls(async ({ name, input = {} }: { readonly name: string; readonly input?: JsonObject }, context: ToolContext) => {
-      const known = registryOf(context).get(name)?.qualifiedName ?? qualifiedNameOf(name, NO_NAMES);
-      return passOn(context, { name: known, input }, "call_tool");
+    execute: markOnlyMakesCalls(async ({ name, input = {} }: { readonly name: string; readonly input?: JsonObject }, context: ToolContext) => {
+      const known = registryOf(context).get(name)?.qualifiedName ?? toQualifiedName(name, NO_NAMES);
+      return forwardCall(context, { name: known, input }, "call_tool");
     }),
   };
 }

@@ -1,5 +1,5 @@
 /** The tool `info`: a tool's documentation on demand. @packageDocumentation */
-import { checkText } from "../core/check-argument.ts";
+import { checkString } from "../core/check-argument.ts";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { ToolContext } from "../core/context.ts";
@@ -11,7 +11,7 @@ import { defineTool } from "../registry/define-tool.ts";
 import { documentationOf, type DocumentationOverrides } from "../registry/documentation.ts";
 import { INFO_TOOL, DOCUMENTATION_TOOLSET } from "../call/admit/documentation-gate.ts";
 import { callerVisibility, messageOf, registryOf } from "../call/context/tool-context.ts";
-import { qualifiedNameOf } from "../wire/provider-name.ts";
+import { toQualifiedName } from "../wire/provider-name.ts";
 
 /** Options of `infoToolset`. */
 export interface InfoOptions {
@@ -45,7 +45,7 @@ export function infoToolset(options: InfoOptions = {}): Toolset {
     execute: ({ name }: { readonly name: string }, context: ToolContext) => {
       const registry = registryOf(context);
       const texts = typeof overrides === "function" ? overrides(context) : overrides;
-      const found = documentationOf(registry, registry.has(name) ? name : qualifiedNameOf(name, NO_NAMES), {
+      const found = documentationOf(registry, registry.has(name) ? name : toQualifiedName(name, NO_NAMES), {
         overrides: texts,
         visibility: callerVisibility(context),
       });
@@ -59,7 +59,7 @@ export function infoToolset(options: InfoOptions = {}): Toolset {
 /** For look-ups of the encoded names that providers are given, such as `files__edit`. */
 const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
-const ENDING = ".md";
+const EXTENSION = ".md";
 const MAX_BYTES = 1024 * 1024;
 const MAX_FILES = 10_000;
 
@@ -70,14 +70,14 @@ const MAX_FILES = 10_000;
  * @throws ToolError `invalid_config` for a folder that cannot be read, a file of more than 1 MiB or one that is not UTF-8
  */
 export async function readOverrides(folder: string): Promise<DocumentationOverrides> {
-  checkText(folder, "readOverrides()", "the path of a folder");
+  checkString(folder, "readOverrides()", "the path of a folder");
   const overrides = new Map<string, string>();
   for (const entry of await entriesOf(folder)) {
     if (entry.isDirectory()) {
       const inside = join(folder, entry.name);
       for (const file of await entriesOf(inside))
-        if (isDocument(file)) await readInto(overrides, `${entry.name}::${bareName(file.name)}`, join(inside, file.name));
-    } else if (isDocument(entry)) await readInto(overrides, bareName(entry.name), join(folder, entry.name));
+        if (isDocument(file)) await readDocumentation(overrides, `${entry.name}::${nameWithoutExtension(file.name)}`, join(inside, file.name));
+    } else if (isDocument(entry)) await readDocumentation(overrides, nameWithoutExtension(entry.name), join(folder, entry.name));
   }
   return overrides;
 }
@@ -99,14 +99,14 @@ async function entriesOf(folder: string): Promise<readonly Entry[]> {
 }
 
 function isDocument(entry: Entry): boolean {
-  return !entry.isDirectory() && entry.name.endsWith(ENDING) && entry.name.length > ENDING.length;
+  return !entry.isDirectory() && entry.name.endsWith(EXTENSION) && entry.name.length > EXTENSION.length;
 }
 
-function bareName(file: string): string {
-  return file.slice(0, -ENDING.length);
+function nameWithoutExtension(file: string): string {
+  return file.slice(0, -EXTENSION.length);
 }
 
-async function readInto(overrides: Map<string, string>, name: string, path: string): Promise<void> {
+async function readDocumentation(overrides: Map<string, string>, name: string, path: string): Promise<void> {
   if (overrides.size >= MAX_FILES) throw new ToolError("invalid_config", `There are more than ${MAX_FILES} files of documentation.`);
   const text = await readTextFile({
     path,

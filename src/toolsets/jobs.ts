@@ -66,7 +66,7 @@ function waitTool() {
     promoteAfterMs: 0, // never promoted to a job: waiting for a job in a job is useless
     execute: async ({ id, timeout = DEFAULT_WAIT_S }: { readonly id: string; readonly timeout?: number }, context: ToolContext) => {
       const jobs = ownJobs(context, id);
-      return waitedText(await jobs.wait(id, { timeoutMs: timeout * 1_000, signal: context.signal, untilAsked: true }), timeout);
+      return formatWait(await jobs.wait(id, { timeoutMs: timeout * 1_000, signal: context.signal, untilAsked: true }), timeout);
     },
   });
 }
@@ -153,7 +153,7 @@ function statusLine({ id, toolName, state, output, question, error }: JobStatus)
   return `${id} ${toolName} ${state}${wrote}${asks}${error === undefined ? "" : `: ${error.message}`}`;
 }
 
-function waitedText(job: EndedJob | JobStatus, timeout: number): string {
+function formatWait(job: EndedJob | JobStatus, timeout: number): string {
   if ("result" in job) return `${job.state.toUpperCase()}\n${resultText(job.result)}`.trimEnd();
   if (job.question !== undefined) return `WAITING\nThe job asks: ${job.question}`;
   if (job.state === "waiting") return "WAITING\nThe job is waiting for approval.";

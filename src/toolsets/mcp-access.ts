@@ -5,16 +5,16 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { onlyMakesCalls } from "../core/kept-from-starting.ts";
+import { markOnlyMakesCalls } from "../core/kept-from-starting.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { qualifiedName } from "../core/call.ts";
-import { beginning } from "../core/base/short-text.ts";
+import { firstChars } from "../core/base/short-text.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { listedBy, peerOptions, serverNamed, serversOf, type KnownServer } from "./mcp-access/mcp-servers.ts";
-import { isImage, isPdf } from "../policy/results/lift-data.ts";
-import { passOn } from "./passed-on-answer.ts";
+import { listEntries, peerOptions, getServer, visibleServers, type VisibleServer } from "./mcp-access/mcp-servers.ts";
+import { isValidImage, isValidPdf } from "../policy/results/lift-data.ts";
+import { forwardCall } from "./passed-on-answer.ts";
 import { MAX_MEDIA_BYTES } from "../policy/results/shown-media.ts";
 
 /** Options of `mcpAccessToolset`. */
@@ -56,22 +56,22 @@ function listTool(): Tool {
     inputSchema: { type: "object", properties: { server: SERVER }, additionalProperties: false },
     effects: READS,
     execute: async ({ server }: { readonly server?: string }, context: ToolContext) =>
-      server === undefined ? serversOf(context).map(lineOf) : await contentsOf(serverNamed(context, server), context),
+      server === undefined ? visibleServers(context).map(serverSummary) : await listContents(getServer(context, server), context),
   });
 }
 
-function lineOf({ name, peer, tools }: KnownServer): JsonObject {
+function serverSummary({ name, peer, tools }: VisibleServer): JsonObject {
   const state = peer.identity === undefined ? "not connected" : "connected";
   return { server: name, state, tools: plural(tools.length, "tool") };
 }
 
 /** Lists a server's tools, resources and prompts. Many servers announce resources or prompts and then fail to list them, so that is only noted. */
-async function contentsOf(server: KnownServer, context: ToolContext): Promise<JsonObject> {
+async function listContents(server: VisibleServer, context: ToolContext): Promise<JsonObject> {
   const options = peerOptions(context);
   const problems: string[] = [];
   const listed = async (what: "resources" | "prompts"): Promise<readonly JsonObject[]> => {
     try {
-      return await listedBy(server, what, options);
+      return await listEntries(server, what, options);
     } catch (error: unknown) {
       options.signal.throwIfAborted();
       problems.push(`Its ${what} could not be listed: ${describeThrown(error)}`);
@@ -81,7 +81,7 @@ async function contentsOf(server: KnownServer, context: ToolContext): Promise<Js
   const [resources, prompts] = await Promise.all([listed("resources"), listed("prompts")]);
   const tools = server.tools.map(({ tool }): JsonObject => {
     const inputSchema: JsonValue = typeof tool.inputSchema === "object" ? (tool.inputSchema as JsonObject) : {}; // the registry has checked it
-    return { name: tool.name, description: beginning(tool.description, MAX_DESCRIPTION_CHARS), inputSchema };
+    return { name: tool.name, description: firstChars(tool.description, MAX_DESCRIPTION_CHARS), inputSchema };
   });
   return { server: server.name, tools, resources, prompts, ...(problems.length === 0 ? {} : { problems }) };
 }
@@ -103,10 +103,10 @@ function callTool(): Tool {
     composite: true,
     timeoutMs: 0,
     maxAttempts: 1,
-    execute: onlyMakesCalls(async ({ server, tool, input = {} }: McpCall, context: ToolContext) => {
-      const { name } = serverNamed(context, server);
+    execute: markOnlyMakesCalls(async ({ server, tool, input = {} }: McpCall, context: ToolContext) => {
+      const { name } = getServer(context, server);
       const call = { name: qualifiedName(name, tool), input };
-      return passOn(context, call, "mcp_call");
+      return forwardCall(context, call, "mcp_call");
     }),
   };
 }
@@ -129,7 +129,7 @@ function readTool(): Tool {
     },
     effects: { ...READS, external: true },
     execute: async ({ server, uri }: { readonly server: string; readonly uri: string }, context: ToolContext) => {
-      const { contents } = await serverNamed(context, server).peer.readResource({ uri }, peerOptions(context));
+      const { contents } = await getServer(context, server).peer.readResource({ uri }, peerOptions(context));
       return new ToolOutput({ content: isJsonArray(contents) ? contents.map(toPart) : [] });
     },
   });
@@ -140,10 +140,10 @@ function toPart(item: JsonValue): ContentPart {
   const mediaType = typeof mimeType === "string" ? mimeType : "application/octet-stream";
   if (typeof text === "string") return { type: "text", text };
   if (typeof blob !== "string") throw new ToolError("invalid_output", "The server answered with something that is not a resource.");
-  if (isImage(mediaType, blob) && blob.length <= MAX_BASE64.image) return { type: "image", mediaType, data: blob };
+  if (isValidImage(mediaType, blob) && blob.length <= MAX_BASE64.image) return { type: "image", mediaType, data: blob };
   if (mediaType.startsWith("audio/")) return { type: "audio", mediaType, data: blob };
   // The model only sees the name of other files. A damaged or too large PDF would make providers refuse every later request.
-  const isSent = mediaType !== "application/pdf" || (isPdf(mediaType, blob) && blob.length <= MAX_BASE64.pdf);
+  const isSent = mediaType !== "application/pdf" || (isValidPdf(mediaType, blob) && blob.length <= MAX_BASE64.pdf);
   const fileType = isSent ? mediaType : "application/octet-stream";
   return { type: "file", uri: `data:${fileType};base64,${blob}`, mediaType: fileType, ...(typeof uri === "string" ? { name: uri } : {}) };
 }
@@ -164,7 +164,7 @@ function promptTool(): Tool {
     },
     effects: { ...READS, external: true },
     execute: async ({ server, prompt, arguments: args = {} }: McpPrompt, context: ToolContext) =>
-      await serverNamed(context, server).peer.getPrompt({ name: prompt, arguments: args }, peerOptions(context)),
+      await getServer(context, server).peer.getPrompt({ name: prompt, arguments: args }, peerOptions(context)),
   });
 }
 
@@ -183,9 +183,9 @@ function connectTool(runtime: NonNullable<McpAccessOptions["runtime"]>): Tool {
     inputSchema: ONE_SERVER,
     effects: { writes: ["mcp:connections"], idempotent: true },
     execute: async ({ server }: { readonly server: string }, context: ToolContext) => {
-      const known = serverNamed(context, server);
+      const known = getServer(context, server);
       if (known.peer.identity === undefined) await runtime().openToolset(known.name);
-      return lineOf(serverNamed(context, server));
+      return serverSummary(getServer(context, server));
     },
   });
 }
@@ -197,7 +197,7 @@ function disconnectTool(runtime: NonNullable<McpAccessOptions["runtime"]>): Tool
     inputSchema: ONE_SERVER,
     effects: { writes: ["mcp:connections"], idempotent: true },
     execute: async ({ server }: { readonly server: string }, context: ToolContext) => {
-      const known = serverNamed(context, server);
+      const known = getServer(context, server);
       if (known.peer.identity !== undefined) await runtime().closeToolset(known.name);
       return { server: known.name, state: "not connected" };
     },

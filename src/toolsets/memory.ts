@@ -8,7 +8,7 @@ import type { Toolset } from "../core/toolset.ts";
 import { didYouMean } from "../core/base/near-names.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import { storedEvents } from "../session/read-events.ts";
-import { MAX_TEXT_LENGTH, rememberedIn, type Memory } from "./memory/remembered.ts";
+import { MAX_TEXT_LENGTH, readMemories, type Memory } from "./memory/remembered.ts";
 import { rankMemories, type Embed, type SearchMode } from "./memory/rank-memories.ts";
 import { runtimeSessionOf } from "./session-of-context.ts";
 
@@ -75,7 +75,7 @@ function searchTool(options: MemoryOptions) {
     mode: "direct",
     execute: async (input, context: ToolContext) => {
       const { query, mode = "auto", k = DEFAULT_COUNT, session } = input as SearchInput; // the schema, and so its keys, depends on the options
-      const memories = await memoriesFor(options, session, context);
+      const memories = await collectMemories(options, session, context);
       const found = await rankMemories(memories, { query, mode, limit: k, embed, signal: context.signal });
       if (found.length === 0) return `Nothing was found for ${JSON.stringify(query)}.`;
       return found.map(entryText).join("\n\n");
@@ -83,12 +83,12 @@ function searchTool(options: MemoryOptions) {
   });
 }
 
-async function memoriesFor({ store, allows }: MemoryOptions, only: string | undefined, context: ToolContext): Promise<readonly Memory[]> {
+async function collectMemories({ store, allows }: MemoryOptions, only: string | undefined, context: ToolContext): Promise<readonly Memory[]> {
   const own = runtimeSessionOf(context);
   const memories: Memory[] = [];
   let left = MAX_CHARS;
   const search = async (id: string, events: AsyncIterable<SessionEvent>): Promise<void> => {
-    for (const memory of await rememberedIn({ id, events, maxChars: left })) {
+    for (const memory of await readMemories({ id, events, maxChars: left })) {
       memories.push(memory);
       left -= memory.text.length;
     }
@@ -104,12 +104,12 @@ async function memoriesFor({ store, allows }: MemoryOptions, only: string | unde
     return answer === true; // a promise, from an untyped caller, does not count as true
   };
   const allowed = others.filter((id) => id !== own.id && isAllowed(id));
-  if (only !== undefined && !allowed.includes(only)) throw unknownSession(only, allowed);
+  if (only !== undefined && !allowed.includes(only)) throw unknownSessionError(only, allowed);
   for (const id of allowed) {
     if (only !== undefined && only !== id) continue;
     if (left < MAX_TEXT_LENGTH) break;
     context.signal.throwIfAborted();
-    await search(id, upToDamage(storedEvents(store, id)));
+    await search(id, eventsBeforeDamage(storedEvents(store, id)));
   }
   return memories;
 }
@@ -126,7 +126,7 @@ async function isStored(store: Store, id: string): Promise<boolean> {
 }
 
 /** Yields the events of a log before any damage; none if the session was removed meanwhile. */
-async function* upToDamage(events: AsyncIterable<SessionEvent>): AsyncGenerator<SessionEvent> {
+async function* eventsBeforeDamage(events: AsyncIterable<SessionEvent>): AsyncGenerator<SessionEvent> {
   try {
     yield* events;
   } catch (thrown: unknown) {
@@ -135,7 +135,7 @@ async function* upToDamage(events: AsyncIterable<SessionEvent>): AsyncGenerator<
   }
 }
 
-function unknownSession(id: string, ids: readonly string[]): ToolError {
+function unknownSessionError(id: string, ids: readonly string[]): ToolError {
   const hint = didYouMean(id, ids);
   return new ToolError("not_found", `There is no session ${JSON.stringify(id)} to search.`, {
     outcome: "not_started",

@@ -1,5 +1,5 @@
 /** The toolset `notebook`: cells of Jupyter notebooks in a folder. @packageDocumentation */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { checkName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -35,7 +35,7 @@ export function notebookToolset(options: NotebookOptions): Toolset {
   if (typeof root !== "string" || root === "")
     throw new ToolError("invalid_config", `The toolset ${JSON.stringify(name)} needs a root: the path of its folder.`);
   if (guard !== "block" && guard !== "warn" && guard !== "off")
-    throw new ToolError("invalid_argument", `The guard ${quoted(guard)} is unknown. Use "block", "warn" or "off".`);
+    throw new ToolError("invalid_argument", `The guard ${quoteValue(guard)} is unknown. Use "block", "warn" or "off".`);
   const workspace = new Workspace({ root, guard, allowSensitive: [] });
   return {
     name,

@@ -1,6 +1,6 @@
 /** The toolset `scratchpad`: short notes by key, shared by all tools of a session. @packageDocumentation */
 import type { JsonValue } from "../core/base/json.ts";
-import { nearNames } from "../core/base/near-names.ts";
+import { findNearNames } from "../core/base/near-names.ts";
 import { OWN_NAMESPACE } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
@@ -107,9 +107,9 @@ function scratchpadTool() {
         action === "set" || action === "delete" ? [resourceKey(key)] : action === "clear" ? [resourceKey()] : [],
       idempotent: true,
     },
-    validate: problemsOf,
+    validate: findProblems,
     mode: "direct",
-    execute: (input: ScratchpadInput, context: ToolContext) => act(scratchpadOf(context), input),
+    execute: (input: ScratchpadInput, context: ToolContext) => runAction(scratchpadOf(context), input),
   });
 }
 
@@ -117,7 +117,7 @@ function resourceKey(key?: string): string {
   return key === undefined ? "session:scratchpad" : `session:scratchpad/${encodeURIComponent(key.toWellFormed())}`;
 }
 
-function problemsOf({ action, key, value }: ScratchpadInput): readonly string[] {
+function findProblems({ action, key, value }: ScratchpadInput): readonly string[] {
   const problems: string[] = [];
   if (WITH_KEY.has(action) && key === undefined) problems.push(`"key" is missing: ${action} needs one.`);
   if (action === "set" && value === undefined) problems.push('"value" is missing: set needs one.');
@@ -125,13 +125,13 @@ function problemsOf({ action, key, value }: ScratchpadInput): readonly string[] 
   return problems;
 }
 
-function act(pad: Scratchpad, { action, key = "", value = "" }: ScratchpadInput): string {
+function runAction(pad: Scratchpad, { action, key = "", value = "" }: ScratchpadInput): string {
   if (action === "set") {
     pad.set(key, value);
     return `Set ${JSON.stringify(key)}.`;
   }
-  if (action === "get") return found(pad, key);
-  if (action === "delete") return pad.delete(key) ? `Deleted ${JSON.stringify(key)}.` : missing(pad, key);
+  if (action === "get") return readEntry(pad, key);
+  if (action === "delete") return pad.delete(key) ? `Deleted ${JSON.stringify(key)}.` : missingKeyText(pad, key);
   if (action === "clear") {
     pad.clear();
     return "Cleared.";
@@ -140,14 +140,14 @@ function act(pad: Scratchpad, { action, key = "", value = "" }: ScratchpadInput)
   return keys.length === 0 ? "The scratchpad is empty." : keys.join("\n");
 }
 
-function found(pad: Scratchpad, key: string): string {
+function readEntry(pad: Scratchpad, key: string): string {
   const value = pad.get(key);
-  return value === undefined ? missing(pad, key) : valueText(value);
+  return value === undefined ? missingKeyText(pad, key) : valueText(value);
 }
 
 /** A missing key is an answer, not an error: a model may ask before it sets one. */
-function missing(pad: Scratchpad, key: string): string {
-  const [near] = nearNames(key, pad.keys(), 1);
+function missingKeyText(pad: Scratchpad, key: string): string {
+  const [near] = findNearNames(key, pad.keys(), 1);
   return `There is no key ${JSON.stringify(key)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`;
 }
 

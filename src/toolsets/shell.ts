@@ -15,8 +15,8 @@ import type { Toolset } from "../core/toolset.ts";
 import { findProgram } from "../processes/bubblewrap.ts";
 import { canonicalPath, isInsideFolder } from "./files/workspace-path.ts";
 import { PROGRAM_OPTIONS, programSettings, type ProgramOptions, type ProgramSettings } from "./programs/program-options.ts";
-import { BEYOND_MS, ProgramRunner, programEffects, type ProgramCall } from "./programs/program-runner.ts";
-import { waitsFor } from "./programs/waiting-commands.ts";
+import { TIMEOUT_MARGIN_MS, ProgramRunner, programEffects, type ProgramCall } from "./programs/program-runner.ts";
+import { findBlockingCommand } from "./programs/waiting-commands.ts";
 
 export type { ProgramOptions, SandboxKind } from "./programs/program-options.ts";
 
@@ -117,7 +117,7 @@ function programEngine(kind: string, runner: ProgramRunner, { open, call }: Prog
   };
 }
 
-function toolOf(
+function programTool(
   settings: ProgramSettings,
   tool: Pick<Tool, "name" | "description">,
   properties: JsonObject,
@@ -134,24 +134,24 @@ function toolOf(
     ...tool,
     inputSchema: { type: "object", properties: { ...properties, timeout }, required, additionalProperties: false },
     effects: programEffects(settings),
-    timeoutMs: maxTimeoutMs + BEYOND_MS,
+    timeoutMs: maxTimeoutMs + TIMEOUT_MARGIN_MS,
   };
 }
 
 /** Returns the part of a description that says where programs run. */
-function placeOf({ sandbox, network, root }: ProgramSettings): string {
+function describeWorkingFolder({ sandbox, network, root }: ProgramSettings): string {
   const start = `It starts in ${root}, without a terminal and with an empty input.`;
   if (sandbox === "none") return start;
   return `${start} Only files in that folder and in /tmp, which is emptied at its end, can be changed${network ? "" : ", and there is no network"}.`;
 }
 
 function bashTool(settings: ProgramSettings): Tool {
-  return toolOf(
+  return programTool(
     settings,
     {
       name: "bash",
       description:
-        `Runs a command in a shell and answers with what it writes. ${placeOf(settings)} ` +
+        `Runs a command in a shell and answers with what it writes. ${describeWorkingFolder(settings)} ` +
         "Each command is a new shell: folder and variables are not kept. Everything that it starts ends with it; to keep a server running, run the call in the background.",
     },
     {
@@ -167,7 +167,7 @@ function shellCall(
   { runner, shell }: { readonly runner: ProgramRunner; readonly shell: string | undefined },
 ): ProgramCall {
   const command = String(input["command"]);
-  const waiting = waitsFor(command);
+  const waiting = findBlockingCommand(command);
   if (waiting !== undefined)
     throw new ToolError("invalid_input", `The command ${JSON.stringify(waiting.part)} is not run: ${waiting.reason}.`, {
       hint: waiting.instead,
@@ -180,11 +180,11 @@ function shellCall(
 }
 
 function pythonTool(settings: ProgramSettings): Tool {
-  return toolOf(
+  return programTool(
     settings,
     {
       name: "python",
-      description: `Runs Python code, or a file of it, and answers with what it prints. ${placeOf(settings)} Give code or file.`,
+      description: `Runs Python code, or a file of it, and answers with what it prints. ${describeWorkingFolder(settings)} Give code or file.`,
     },
     {
       code: { type: "string", minLength: 1, maxLength: MAX_TEXT, description: "The code. Only what it prints is answered." },
@@ -206,7 +206,7 @@ function timeoutOf({ timeout }: JsonObject): number | undefined {
   return typeof timeout === "number" ? timeout * 1_000 : undefined;
 }
 
-const ASK_PYTHON =
+const INSPECT_SCRIPT =
   "import json, sys; print(json.dumps({'path': sys.executable, 'folders': [sys.prefix, sys.base_prefix, sys.exec_prefix]}))";
 const INSTALL_PYTHON =
   'Install Python ("apt install python3", "dnf install python3", "brew install python"), or name the interpreter: python = "…".';
@@ -223,11 +223,11 @@ interface Interpreter {
  */
 async function findPython(python: string, settings: ProgramSettings, signal: AbortSignal): Promise<Interpreter> {
   const path = python.includes(sep) ? resolve(python) : findProgram(python, process.env["PATH"] ?? "");
-  if (settings.sandbox === "none" || path === undefined) return askPython(python, signal);
+  if (settings.sandbox === "none" || path === undefined) return inspectPython(python, signal);
   const target = canonicalPath(path);
   const isOfSystem = !isChangeable(target, settings);
-  if (isOfSystem && !isChangeable(join(canonicalPath(dirname(path)), basename(path)), settings)) return askPython(python, signal);
-  const { folders } = isOfSystem && /^python[\d.]*$/u.test(basename(target)) ? await askPython(target, signal, "-S") : { folders: [] };
+  if (isOfSystem && !isChangeable(join(canonicalPath(dirname(path)), basename(path)), settings)) return inspectPython(python, signal);
+  const { folders } = isOfSystem && /^python[\d.]*$/u.test(basename(target)) ? await inspectPython(target, signal, "-S") : { folders: [] };
   return { path, folders };
 }
 
@@ -236,9 +236,9 @@ function isChangeable(path: string, { root, writable }: ProgramSettings): boolea
 }
 
 /** Asks an interpreter for its path and folders, because a name may be a script that selects an interpreter. Loads no code of the user or folder. */
-async function askPython(python: string, signal: AbortSignal, ...more: readonly string[]): Promise<Interpreter> {
+async function inspectPython(python: string, signal: AbortSignal, ...more: readonly string[]): Promise<Interpreter> {
   const { PATH = "", HOME = "" } = process.env;
-  const said = await promisify(execFile)(python, ["-I", ...more, "-c", ASK_PYTHON], { signal, env: { PATH, HOME }, timeout: 30_000 }).then(
+  const said = await promisify(execFile)(python, ["-I", ...more, "-c", INSPECT_SCRIPT], { signal, env: { PATH, HOME }, timeout: 30_000 }).then(
     ({ stdout }) => stdout,
     (error: unknown) => {
       const reason = Reflect.get(Object(error), "code") === "ENOENT" ? "it was not found" : "it does not run Python code";

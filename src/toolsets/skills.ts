@@ -8,8 +8,8 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { nearNames } from "../core/base/near-names.ts";
-import { loadCurrent, textOf } from "./files/change-file.ts";
+import { findNearNames } from "../core/base/near-names.ts";
+import { loadCurrent, decodeFile } from "./files/change-file.ts";
 import { Workspace } from "./files/workspace-path.ts";
 import { readSkills, type Skill } from "./skills/read-skills.ts";
 
@@ -71,7 +71,7 @@ class SkillsEngine implements Engine {
   async call({ input }: EngineRequest, context: ToolContext): Promise<string> {
     const name = String(input["name"]);
     const skill = this.#skills.get(name);
-    if (skill === undefined) throw this.#unknown(name);
+    if (skill === undefined) throw this.#unknownSkillError(name);
     const { file = SKILL_FILE } = input;
     const place = await this.#workspace.resolveForRead(`${skill.folder}/${String(file)}`, context);
     if (!place.shown.startsWith(`${skill.folder}/`))
@@ -83,12 +83,12 @@ class SkillsEngine implements Engine {
         outcome: "failed",
         hint: "Its instructions name its files.",
       });
-    return textOf(await loadCurrent(place, context.signal));
+    return decodeFile(await loadCurrent(place, context.signal));
   }
 
-  #unknown(name: string): ToolError {
+  #unknownSkillError(name: string): ToolError {
     const names = [...this.#skills.keys()];
-    const [near] = nearNames(name, names, 1);
+    const [near] = findNearNames(name, names, 1);
     return new ToolError(
       "not_found",
       `There is no skill ${JSON.stringify(name)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`,

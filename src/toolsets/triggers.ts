@@ -1,5 +1,5 @@
 /** The toolset `triggers`: a model manages the triggers that wake its agent. */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
@@ -38,7 +38,7 @@ export function triggersToolset(options: TriggersToolsetOptions): Toolset {
   const universal = [...triggers.kinds.values()].filter(({ kind }) => kind.universal === true);
   const unknown = tools?.find((name) => !universal.some(({ toolName }) => toolName === name));
   if (unknown !== undefined)
-    throw new ToolError("invalid_argument", `No trigger has the tool ${quoted(unknown)}.`, {
+    throw new ToolError("invalid_argument", `No trigger has the tool ${quoteValue(unknown)}.`, {
       hint: `There are ${universal.map(({ toolName }) => toolName).join(", ")}.`,
     });
   const offered = universal.filter(({ toolName }) => tools?.includes(toolName) ?? true);

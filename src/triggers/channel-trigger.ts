@@ -1,11 +1,11 @@
 /** The trigger `channel`: wakes an agent when another sender writes to a channel. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
-import { spanOf } from "../core/traceparent.ts";
+import { readTraceparent } from "../core/traceparent.ts";
 import type { Channels } from "./channels.ts";
 import type { MessageReader } from "./message-reader.ts";
 import { MAX_PROMPT_CHARS } from "./prompt-limits.ts";
-import { checkTemplate, fillTemplate } from "./prompt-template.ts";
+import { checkPromptTemplate, fillPromptTemplate } from "./prompt-template.ts";
 import { SettingsError } from "./settings-error.ts";
 import type { Trigger, TriggerContext } from "./trigger.ts";
 
@@ -22,7 +22,7 @@ export interface ChannelTriggerSettings {
 const DEFAULT_PROMPT = "[{channel}] {sender}: {content}";
 /** Maximum number of the trigger's messages in the inbox. The rest wait in the channel, and senders wait if the channel is full. */
 const MAX_WAITING = 100;
-const LOOK_AGAIN_MS = 1_000;
+const POLL_MS = 1_000;
 
 export const channelTrigger: Trigger<ChannelTriggerSettings> = {
   name: "channel",
@@ -46,7 +46,7 @@ export const channelTrigger: Trigger<ChannelTriggerSettings> = {
     additionalProperties: false,
   },
   complete(settings, { channels, sessionId }) {
-    checkTemplate(settings.prompt ?? DEFAULT_PROMPT);
+    checkPromptTemplate(settings.prompt ?? DEFAULT_PROMPT);
     checkChannel(channels, settings.channel, sessionId);
     return settings;
   },
@@ -74,14 +74,14 @@ async function run(context: TriggerContext<ChannelTriggerSettings>, reader: Mess
   while (!signal.aborted) {
     if (context.waiting >= MAX_WAITING) {
       context.wake(); // a run that was refused or cancelled has left the messages in the inbox, and no later message would wake the agent
-      if (!(await context.sleep(LOOK_AGAIN_MS, { background: true }))) return;
+      if (!(await context.sleep(POLL_MS, { background: true }))) return;
       continue;
     }
     const read = await reader.next(signal);
     if (read === undefined) return;
     const { message, tick, done, giveBack } = read;
-    const options = { sender: message.sender, ...omitUndefined({ tick, traceparent: spanOf(message) }) };
-    const heard = await context.fire(fillTemplate(settings.prompt ?? DEFAULT_PROMPT, message), options);
+    const options = { sender: message.sender, ...omitUndefined({ tick, traceparent: readTraceparent(message) }) };
+    const heard = await context.fire(fillPromptTemplate(settings.prompt ?? DEFAULT_PROMPT, message), options);
     await (heard ? done() : giveBack());
   }
 }

@@ -1,18 +1,18 @@
 /** A channel for messages between agents and programs, in memory or kept in a store. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
-import { plural, quoted } from "../core/base/wording.ts";
+import { plural, quoteValue } from "../core/base/wording.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkArgument } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
 import { checkTraceparent } from "../core/traceparent.ts";
-import { tellSafely } from "../policy/tell-safely.ts";
+import { notifySafely } from "../policy/tell-safely.ts";
 import type { ChannelMessage } from "./channel-message.ts";
-import type { KeptMessages } from "./kept-messages.ts";
-import { keptSubscription, readOn } from "./kept-subscription.ts";
-import { isFor, type MessageReader, type ReadMessage, type ReaderOptions } from "./message-reader.ts";
-import { Subscription, cancelled } from "./subscription.ts";
+import type { StoredMessages } from "./kept-messages.ts";
+import { createStoredSubscription, readUntilAborted } from "./kept-subscription.ts";
+import { isMessageFor, type MessageReader, type ReadMessage, type ReaderOptions } from "./message-reader.ts";
+import { Subscription, waitCancelledError } from "./subscription.ts";
 
 /** `queue`: each message goes to one receiver; `broadcast`: to each subscriber except its sender. */
 export type ChannelKind = "queue" | "broadcast";
@@ -64,7 +64,7 @@ const SEND_OPTIONS: OptionNames<SendMessageOptions> = {
 /** The reader id of an observer, which receives the messages of every sender. */
 const NO_SENDER = "";
 /** Number of latest messages kept for `history` and `latest`. */
-const HISTORY = 200;
+const MAX_HISTORY = 200;
 
 interface Reader {
   readonly subscription: Subscription;
@@ -93,28 +93,28 @@ export class Channel {
   readonly #history: ChannelMessage[] = [];
   /** Senders that wait for room, in order of arrival. */
   readonly #senders: Sender[] = [];
-  readonly #kept: KeptMessages | undefined;
-  #keptReaders = 0;
+  readonly #stored: StoredMessages | undefined;
+  #storedReaders = 0;
 
   /** @internal */
-  constructor(name: string, options: ChannelOptions, { ports, kept }: { readonly ports: Ports; readonly kept?: KeptMessages | undefined }) {
+  constructor(name: string, options: ChannelOptions, { ports, kept }: { readonly ports: Ports; readonly kept?: StoredMessages | undefined }) {
     this.name = name;
     this.kind = options.kind ?? "queue";
     this.description = options.description ?? "";
     this.capacity = options.capacity ?? DEFAULT_CAPACITY;
     this.whenFull = options.whenFull ?? "wait";
     this.#ports = ports;
-    this.#kept = kept;
+    this.#stored = kept;
   }
 
   /** The latest messages, at most 200, oldest first; of all processes if kept in a store. @throws ToolError `store_failed`, as a rejection */
   async latest(): Promise<readonly ChannelMessage[]> {
-    return this.#kept === undefined ? this.history : this.#kept.latest();
+    return this.#stored === undefined ? this.history : this.#stored.latest();
   }
 
   /** As `waiting`, but for a queue that is kept in a store, the number in the store. @throws ToolError `store_failed`, as a rejection */
   async countWaiting(): Promise<number> {
-    return this.#kept === undefined || this.kind === "broadcast" ? this.waiting : this.#kept.waiting();
+    return this.#stored === undefined || this.kind === "broadcast" ? this.waiting : this.#stored.waiting();
   }
 
   /** The latest messages that were sent in this program, at most 200, oldest first. */
@@ -132,7 +132,7 @@ export class Channel {
 
   /** Number of subscriptions in this program. */
   get subscribers(): number {
-    return this.#readers.size + this.#keptReaders;
+    return this.#readers.size + this.#storedReaders;
   }
 
   /**
@@ -143,16 +143,16 @@ export class Channel {
    * removed from memory, before there is room, and then nothing was sent; `store_failed`. All as a rejection
    */
   async send(content: string, options: SendMessageOptions): Promise<ChannelMessage> {
-    const message = this.#newMessage(content, options);
+    const message = this.#createMessage(content, options);
     const { signal, whenFull = this.whenFull } = options;
-    if (signal?.aborted === true) throw cancelled(signal);
-    if (this.#kept !== undefined) {
-      const isKept = await this.#kept.send(message);
-      if (!isKept && whenFull === "refuse") throw this.#full();
-      if (!isKept) await this.#kept.sendInTurn(message, signal);
-      this.#remember(message);
-    } else if (this.#senders.length === 0 && this.#hasRoomFor(message)) this.#accept(message);
-    else if (whenFull === "refuse") throw this.#full();
+    if (signal?.aborted === true) throw waitCancelledError(signal);
+    if (this.#stored !== undefined) {
+      const isKept = await this.#stored.send(message);
+      if (!isKept && whenFull === "refuse") throw this.#fullError();
+      if (!isKept) await this.#stored.sendInTurn(message, signal);
+      this.#addToHistory(message);
+    } else if (this.#senders.length === 0 && this.#hasRoomFor(message)) this.#acceptMessage(message);
+    else if (whenFull === "refuse") throw this.#fullError();
     else await this.#waitForRoom(message, signal);
     return message;
   }
@@ -164,16 +164,16 @@ export class Channel {
    */
   subscribe(subscriber: string, options: SubscribeOptions = {}): Subscription {
     checkKnownKeys(options, { accepts: "function" }, "subscribe()");
-    checkText(subscriber, "subscriber of a channel");
+    checkNonEmptyString(subscriber, "subscriber of a channel");
     const { accepts } = options;
-    if (this.#kept !== undefined) return this.#subscribeToKept(this.#kept, subscriber, accepts);
+    if (this.#stored !== undefined) return this.#subscribeToStored(this.#stored, subscriber, accepts);
     const takes = (message: ChannelMessage): boolean =>
-      message.senderId !== subscriber && (accepts === undefined || this.#ask(accepts, message));
+      message.senderId !== subscriber && (accepts === undefined || this.#callFilter(accepts, message));
     const backlog: ChannelMessage[] = [];
     const subscription = new Subscription({
-      take: () => this.#take(reader),
+      take: () => this.#takeNext(reader),
       giveBack: (message) => this.#giveBack(reader, message),
-      end: () => this.#end(reader),
+      end: () => this.#removeReader(reader),
     });
     const reader: Reader = { subscription, takes, backlog };
     this.#readers.add(reader);
@@ -187,11 +187,11 @@ export class Channel {
     this.#observers.add(own);
     const ended = new AbortController();
     const onMessage = async ({ message, done }: ReadMessage): Promise<void> => {
-      this.#tell(own, message);
+      this.#notifyObserver(own, message);
       await done();
     };
-    const reader = this.#kept?.broadcastReader({ reader: NO_SENDER });
-    if (reader !== undefined) void readOn({ reader, onMessage, ports: this.#ports, signal: ended.signal });
+    const reader = this.#stored?.broadcastReader({ reader: NO_SENDER });
+    if (reader !== undefined) void readUntilAborted({ reader, onMessage, ports: this.#ports, signal: ended.signal });
     return () => {
       this.#observers.delete(own);
       ended.abort();
@@ -200,15 +200,15 @@ export class Channel {
 
   /** Number of the latest message of a broadcast kept in a store, else undefined. @throws ToolError `store_failed`, as a rejection @internal */
   async lastNumber(): Promise<number | undefined> {
-    return this.kind === "broadcast" ? this.#kept?.last() : undefined;
+    return this.kind === "broadcast" ? this.#stored?.lastNumber() : undefined;
   }
 
   /** Begins to read as `subscribe` does, for a reader that confirms each message it has received. @internal */
   reader(options: ReaderOptions): MessageReader {
-    if (this.#kept === undefined) return this.#memoryReader(options);
-    this.#keptReaders += 1;
-    const { next } = this.#kept.reader(options);
-    let end = (): void => void (this.#keptReaders -= 1);
+    if (this.#stored === undefined) return this.#memoryReader(options);
+    this.#storedReaders += 1;
+    const { next } = this.#stored.reader(options);
+    let end = (): void => void (this.#storedReaders -= 1);
     const close = (): void => {
       end();
       end = () => {};
@@ -217,7 +217,7 @@ export class Channel {
   }
 
   #memoryReader(options: ReaderOptions): MessageReader {
-    const subscription = this.subscribe(options.reader, { accepts: (message) => isFor(options, message) });
+    const subscription = this.subscribe(options.reader, { accepts: (message) => isMessageFor(options, message) });
     return {
       async next(signal) {
         const message = await subscription.receive({ signal }).catch(() => undefined); // the wait was aborted, or the subscription closed
@@ -228,32 +228,32 @@ export class Channel {
     };
   }
 
-  #subscribeToKept(kept: KeptMessages, subscriber: string, accepts: SubscribeOptions["accepts"]): Subscription {
+  #subscribeToStored(kept: StoredMessages, subscriber: string, accepts: SubscribeOptions["accepts"]): Subscription {
     if (this.kind === "queue" && accepts !== undefined)
       throw new ToolError(
         "invalid_argument",
         "A queue that is kept in a store delivers all messages to its subscribers: accepts is not supported.",
       );
-    this.#keptReaders += 1;
-    return keptSubscription({
+    this.#storedReaders += 1;
+    return createStoredSubscription({
       reader: kept.reader({ reader: subscriber }),
       isQueue: this.kind === "queue",
-      accepts: (message) => accepts === undefined || this.#ask(accepts, message),
+      accepts: (message) => accepts === undefined || this.#callFilter(accepts, message),
       ports: this.#ports,
-      onEnd: () => void (this.#keptReaders -= 1),
+      onEnd: () => void (this.#storedReaders -= 1),
     });
   }
 
-  #remember(message: ChannelMessage): void {
+  #addToHistory(message: ChannelMessage): void {
     this.#history.push(message);
-    if (this.#history.length > HISTORY) this.#history.shift();
+    if (this.#history.length > MAX_HISTORY) this.#history.shift();
   }
 
-  #newMessage(content: string, options: SendMessageOptions): ChannelMessage {
+  #createMessage(content: string, options: SendMessageOptions): ChannelMessage {
     checkKnownKeys(options, SEND_OPTIONS, "send()");
     const { sender, senderId = sender, metadata = {}, traceparent, whenFull = "wait" } = options;
     if (typeof content !== "string") throw new ToolError("invalid_argument", "The content of a message on a channel must be a string.");
-    for (const [name, value] of Object.entries({ sender, senderId })) checkText(value, `${name} of a message on a channel`);
+    for (const [name, value] of Object.entries({ sender, senderId })) checkNonEmptyString(value, `${name} of a message on a channel`);
     checkTraceparent(traceparent, "traceparent of a message on a channel");
     checkWhenFull(whenFull);
     const copy = copyJson(metadata).value;
@@ -272,11 +272,11 @@ export class Channel {
     });
   }
 
-  #accept(message: ChannelMessage): void {
-    this.#remember(message);
+  #acceptMessage(message: ChannelMessage): void {
+    this.#addToHistory(message);
     if (this.kind === "queue") this.#queue.push(message);
     else for (const { backlog, takes } of this.#readers) if (takes(message)) backlog.push(message);
-    for (const observer of this.#observers) this.#tell(observer, message);
+    for (const observer of this.#observers) this.#notifyObserver(observer, message);
     for (const { subscription } of this.#readers) if (subscription.isWaiting) subscription.deliver();
   }
 
@@ -294,8 +294,8 @@ export class Channel {
       const at = this.#senders.indexOf(sender);
       if (at < 0 || signal === undefined) return; // the message was sent already
       this.#senders.splice(at, 1);
-      reject(cancelled(signal));
-      this.#admit(); // the senders after it may have readers with room
+      reject(waitCancelledError(signal));
+      this.#admitSenders(); // the senders after it may have readers with room
     };
     signal?.addEventListener("abort", stop, { once: true });
     await promise.finally(() => signal?.removeEventListener("abort", stop));
@@ -308,25 +308,25 @@ export class Channel {
   }
 
   /** Admits waiting senders strictly in order. */
-  #admit(): void {
+  #admitSenders(): void {
     for (let first = this.#senders[0]; first !== undefined && this.#hasRoomFor(first.message); first = this.#senders[0]) {
       this.#senders.shift();
-      this.#accept(first.message);
+      this.#acceptMessage(first.message);
       first.resolve();
     }
   }
 
-  #take(reader: Reader): ChannelMessage | undefined {
+  #takeNext(reader: Reader): ChannelMessage | undefined {
     const { backlog, takes } = reader;
     if (this.kind === "broadcast") {
       const next = backlog.shift();
-      if (next !== undefined) this.#admit();
+      if (next !== undefined) this.#admitSenders();
       return next;
     }
     const at = this.#queue.findIndex(takes);
     if (at < 0) return undefined;
     const [message] = this.#queue.splice(at, 1);
-    this.#admit();
+    this.#admitSenders();
     return message;
   }
 
@@ -337,12 +337,12 @@ export class Channel {
     for (const { subscription } of this.#readers) if (subscription.isWaiting) subscription.deliver();
   }
 
-  #end(reader: Reader): void {
+  #removeReader(reader: Reader): void {
     this.#readers.delete(reader);
-    this.#admit();
+    this.#admitSenders();
   }
 
-  #ask(accepts: (message: ChannelMessage) => boolean, message: ChannelMessage): boolean {
+  #callFilter(accepts: (message: ChannelMessage) => boolean, message: ChannelMessage): boolean {
     try {
       return accepts(message);
     } catch (thrown: unknown) {
@@ -351,8 +351,8 @@ export class Channel {
     }
   }
 
-  #tell(observer: (message: ChannelMessage) => unknown, message: ChannelMessage): void {
-    tellSafely(
+  #notifyObserver(observer: (message: ChannelMessage) => unknown, message: ChannelMessage): void {
+    notifySafely(
       () => observer(message),
       (thrown) => this.#warn("An observer", thrown),
     );
@@ -366,7 +366,7 @@ export class Channel {
     }
   }
 
-  #full(): ToolError {
+  #fullError(): ToolError {
     const waiting = plural(this.capacity, "message");
     const full = this.kind === "queue" ? `it holds ${waiting}, which is its capacity` : `a subscriber has not read ${waiting} yet`;
     return new ToolError("resource_busy", `The channel ${JSON.stringify(this.name)} is full: ${full}.`, {
@@ -377,12 +377,12 @@ export class Channel {
   }
 }
 
-function checkText(value: unknown, what: string): void {
+function checkNonEmptyString(value: unknown, what: string): void {
   if (typeof value !== "string" || value === "") throw new ToolError("invalid_argument", `The ${what} must be a non-empty string.`);
 }
 
 /** @throws ToolError `invalid_argument` */
 export function checkWhenFull(value: unknown): void {
   if (value !== "wait" && value !== "refuse")
-    throw new ToolError("invalid_argument", `whenFull of a channel is ${quoted(value)}; it takes "wait" or "refuse".`);
+    throw new ToolError("invalid_argument", `whenFull of a channel is ${quoteValue(value)}; it takes "wait" or "refuse".`);
 }

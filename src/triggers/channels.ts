@@ -1,14 +1,14 @@
 /** The channels of a program: shared by all agents, or private to one agent. */
 import { ToolError } from "../core/error.ts";
-import { checkText } from "../core/check-argument.ts";
-import { plural, quoted } from "../core/base/wording.ts";
-import { checkedVisibleName } from "../core/base/visible-name.ts";
+import { checkString } from "../core/check-argument.ts";
+import { plural, quoteValue } from "../core/base/wording.ts";
+import { checkVisibleName } from "../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import type { Store } from "../core/store.ts";
 import { Channel, DEFAULT_CAPACITY, checkWhenFull, type ChannelOptions } from "./channel.ts";
-import { KeptMessages } from "./kept-messages.ts";
+import { StoredMessages } from "./kept-messages.ts";
 
 /** Options of `createChannels`. */
 export interface ChannelsOptions {
@@ -66,12 +66,12 @@ export class Channels {
   open(name: string, options: ChannelOptions & ChannelOwner = {}): Channel {
     checkKnownKeys(options, OPEN_OPTIONS, "open()");
     const { sessionId, ...own } = options;
-    checkedVisibleName(name, "The name of a channel");
+    checkVisibleName(name, "The name of a channel");
     checkOptions(own);
     const place = this.#placeOf(sessionId);
     const channel = place.get(name);
     if (channel === undefined) {
-      const made = new Channel(name, own, { ports: this.#ports, kept: sessionId === undefined ? this.#keptOf(name, own) : undefined });
+      const made = new Channel(name, own, { ports: this.#ports, kept: sessionId === undefined ? this.#storedMessagesOf(name, own) : undefined });
       place.set(name, made);
       return made;
     }
@@ -83,8 +83,8 @@ export class Channels {
 
   /** The channel that a name means to an agent: its own, or else the shared one; undefined if there is none. */
   find(name: string, sessionId?: string): Channel | undefined {
-    checkText(name, "find() of channels", "the name of a channel");
-    if (sessionId !== undefined) checkText(sessionId, "find(name, sessionId) of channels", "the id of a session");
+    checkString(name, "find() of channels", "the name of a channel");
+    if (sessionId !== undefined) checkString(sessionId, "find(name, sessionId) of channels", "the id of a session");
     return (sessionId === undefined ? undefined : this.#private.get(sessionId)?.get(name)) ?? this.#shared.get(name);
   }
 
@@ -93,14 +93,14 @@ export class Channels {
     const channel = this.find(name, sessionId);
     if (channel !== undefined) return channel;
     const names = this.list(sessionId).map((one) => one.name);
-    throw new ToolError("not_found", `There is no channel ${shown(name)}.`, {
+    throw new ToolError("not_found", `There is no channel ${quoteName(name)}.`, {
       hint: names.length === 0 ? "There are no channels." : `Channels: ${names.slice(0, 50).join(", ")}.`,
     });
   }
 
   /** The channels that an agent can reach: its own, then the shared channels whose names none of its own has. */
   list(sessionId?: string): readonly Channel[] {
-    if (sessionId !== undefined) checkText(sessionId, "list() of channels", "the id of a session");
+    if (sessionId !== undefined) checkString(sessionId, "list() of channels", "the id of a session");
     const own = sessionId === undefined ? undefined : this.#private.get(sessionId);
     return [...(own?.values() ?? []), ...[...this.#shared.values()].filter(({ name }) => own?.has(name) !== true)];
   }
@@ -114,7 +114,7 @@ export class Channels {
     const place = this.#placeOf(sessionId);
     const own = place.get(channel.name);
     if (own !== undefined && own !== channel)
-      throw new ToolError("conflict", `The session ${shown(sessionId)} has another channel ${shown(channel.name)}.`);
+      throw new ToolError("conflict", `The session ${quoteName(sessionId)} has another channel ${quoteName(channel.name)}.`);
     place.set(channel.name, channel);
   }
 
@@ -125,12 +125,12 @@ export class Channels {
    * @throws ToolError `conflict` while it has subscribers in this program
    */
   remove(name: string): boolean {
-    checkText(name, "remove() of channels", "the name of a channel");
+    checkString(name, "remove() of channels", "the name of a channel");
     const channel = this.#shared.get(name);
     if (channel !== undefined && channel.subscribers > 0)
       throw new ToolError(
         "conflict",
-        `The channel ${shown(name)} has ${plural(channel.subscribers, "subscriber")}: it cannot be removed.`,
+        `The channel ${quoteName(name)} has ${plural(channel.subscribers, "subscriber")}: it cannot be removed.`,
         {
           hint: "First end the subscriptions and the triggers that read it.",
         },
@@ -145,11 +145,11 @@ export class Channels {
     this.#private.delete(sessionId);
   }
 
-  #keptOf(name: string, { kind = "queue", capacity = DEFAULT_CAPACITY }: ChannelOptions): KeptMessages | undefined {
+  #storedMessagesOf(name: string, { kind = "queue", capacity = DEFAULT_CAPACITY }: ChannelOptions): StoredMessages | undefined {
     const { channels, follow } = this.#store ?? {};
     if (channels === undefined || follow === undefined) return undefined;
     const store = { channels, follow: (listener: Parameters<typeof follow>[0]) => follow.call(this.#store, listener) };
-    return new KeptMessages({ store, ports: this.#ports, name, isQueue: kind === "queue", capacity });
+    return new StoredMessages({ store, ports: this.#ports, name, isQueue: kind === "queue", capacity });
   }
 
   #placeOf(sessionId: string | undefined): Map<string, Channel> {
@@ -160,15 +160,15 @@ export class Channels {
   }
 }
 
-function shown(name: unknown): string {
+function quoteName(name: unknown): string {
   return typeof name === "string" ? JSON.stringify(name.slice(0, MAX_NAME_LENGTH)) : String(name);
 }
 
 function checkOptions({ kind = "queue", capacity = 1, whenFull = "wait", description = "" }: ChannelOptions): void {
   if (kind !== "queue" && kind !== "broadcast")
-    throw new ToolError("invalid_argument", `The kind of a channel is ${quoted(kind)}; it takes "queue" or "broadcast".`);
+    throw new ToolError("invalid_argument", `The kind of a channel is ${quoteValue(kind)}; it takes "queue" or "broadcast".`);
   if (!Number.isSafeInteger(capacity) || capacity < 1)
-    throw new ToolError("invalid_argument", `capacity of a channel is ${quoted(capacity)}; it takes an integer of at least 1.`);
+    throw new ToolError("invalid_argument", `capacity of a channel is ${quoteValue(capacity)}; it takes an integer of at least 1.`);
   if (typeof description !== "string") throw new ToolError("invalid_argument", "The description of a channel must be a string.");
   checkWhenFull(whenFull);
 }

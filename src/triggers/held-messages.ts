@@ -15,30 +15,30 @@ export interface HeldMessages {
   /** Set while the unsettled messages are being settled. */
   settling: Promise<void> | undefined;
   /** Whether a timer will settle the unsettled messages. */
-  settlesSoon: boolean;
+  isSettleScheduled: boolean;
 }
 
 const QUEUES = new WeakMap<ChannelStore, Map<string, HeldMessages>>();
 
 /** The records of queues by name. A record exists only while something is held, because a program may have a queue for each of its users. */
-export function heldQueues(store: ChannelStore): Map<string, HeldMessages> {
+export function getHeldQueues(store: ChannelStore): Map<string, HeldMessages> {
   const queues = QUEUES.get(store) ?? new Map<string, HeldMessages>();
   QUEUES.set(store, queues);
   return queues;
 }
 
 /** Returns the record of a queue: the same object each time, until `letGo` forgets it. */
-export function heldOf(queues: Map<string, HeldMessages>, name: string): HeldMessages {
+export function getHeldMessages(queues: Map<string, HeldMessages>, name: string): HeldMessages {
   const before = queues.get(name);
   if (before !== undefined) return before;
-  const held: HeldMessages = { unsettled: new Map(), holds: new Map(), taking: new Set(), settling: undefined, settlesSoon: false };
+  const held: HeldMessages = { unsettled: new Map(), holds: new Map(), taking: new Set(), settling: undefined, isSettleScheduled: false };
   queues.set(name, held);
   return held;
 }
 
 /** Forgets a queue of which no message is held, being taken or being settled. */
-export function letGo(queues: Map<string, HeldMessages>, name: string): void {
+export function forgetIfUnused(queues: Map<string, HeldMessages>, name: string): void {
   const held = queues.get(name);
-  if (held === undefined || held.settling !== undefined || held.settlesSoon) return;
+  if (held === undefined || held.settling !== undefined || held.isSettleScheduled) return;
   if (held.unsettled.size + held.holds.size + held.taking.size === 0) queues.delete(name);
 }

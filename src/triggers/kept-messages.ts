@@ -1,22 +1,22 @@
 /** The messages of one channel that are kept in a store, and shared by all processes of the store. */
 import type { ChannelEntry, ChannelStore, TakeEntry } from "../core/channel-store.ts";
 import { ToolError } from "../core/error.ts";
-import { mayServeLater } from "../core/store-refusal.ts";
+import { mayRecoverLater } from "../core/store-refusal.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../core/recording/read-event.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
 import type { StoreFollower } from "../core/store-changes.ts";
 import type { ChannelMessage } from "./channel-message.ts";
-import { heldOf, heldQueues, letGo, type HeldMessages, type Settlement } from "./held-messages.ts";
-import { isFor, type MessageReader, type ReadMessage, type ReaderOptions } from "./message-reader.ts";
-import { cancelled } from "./subscription.ts";
+import { getHeldMessages, getHeldQueues, forgetIfUnused, type HeldMessages, type Settlement } from "./held-messages.ts";
+import { isMessageFor, type MessageReader, type ReadMessage, type ReaderOptions } from "./message-reader.ts";
+import { waitCancelledError } from "./subscription.ts";
 
 /** The part of a store that keeps the messages of channels. */
-export type ChannelKeeper = Pick<Store, "follow"> & { readonly channels: ChannelStore };
+export type ChannelMessageStore = Pick<Store, "follow"> & { readonly channels: ChannelStore };
 
-export interface KeptMessagesOptions {
-  readonly store: ChannelKeeper;
+export interface StoredMessagesOptions {
+  readonly store: ChannelMessageStore;
   readonly ports: Pick<Ports, "clock" | "log">;
   readonly name: string;
   readonly isQueue: boolean;
@@ -24,19 +24,19 @@ export interface KeptMessagesOptions {
 }
 
 /** How often to poll for messages of other processes, in milliseconds. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** The same if processes notify each other. */
-const LIVE_LOOK_MS = 5_000;
+const LIVE_POLL_MS = 5_000;
 /** A waiting reader tries a queue on every Nth poll even without news: the process that had taken a message may be gone. */
-const TRY_AGAIN = 5;
+const RETRY_EVERY_POLLS = 5;
 /** Number of latest messages kept for `latest`. */
 const HISTORY = 200;
 const PAGE = 100;
 /** How long after a failure a message is settled again, in milliseconds. */
-const SETTLE_AGAIN_MS = 1_000;
+const SETTLE_RETRY_MS = 1_000;
 
-export class KeptMessages {
-  readonly #options: KeptMessagesOptions;
+export class StoredMessages {
+  readonly #options: StoredMessagesOptions;
   readonly #waiting = new Set<() => void>();
   /** Look-ups of the position where a new subscription starts. Messages are sent after they end. */
   readonly #starting = new Set<Promise<unknown>>();
@@ -45,18 +45,18 @@ export class KeptMessages {
   /** Shared with other objects over the same store. */
   readonly #queues: Map<string, HeldMessages>;
   #following: StoreFollower | undefined;
-  #cancelLook: (() => void) | undefined;
+  #cancelPoll: (() => void) | undefined;
   #last = 0;
-  #looks = 0;
+  #polls = 0;
 
-  constructor(options: KeptMessagesOptions) {
+  constructor(options: StoredMessagesOptions) {
     this.#options = options;
-    this.#queues = heldQueues(options.store.channels);
+    this.#queues = getHeldQueues(options.store.channels);
   }
 
   /** The record of this queue. Not valid after an await. */
   get #held(): HeldMessages {
-    return heldOf(this.#queues, this.#options.name);
+    return getHeldMessages(this.#queues, this.#options.name);
   }
 
   /** Resolves to whether the store has taken the message: false if the queue is full, or other senders wait for room already. */
@@ -73,8 +73,8 @@ export class KeptMessages {
     try {
       if (this.#senders[0] !== resolve) await promise;
       for (;;) {
-        if (signal?.aborted === true) throw cancelled(signal);
-        const change = this.#change(signal); // before the attempt, so that no change is missed
+        if (signal?.aborted === true) throw waitCancelledError(signal);
+        const change = this.#nextChange(signal); // before the attempt, so that no change is missed
         try {
           if (await this.#send(message)) return;
           await change.promise;
@@ -93,14 +93,14 @@ export class KeptMessages {
     const { store, name, isQueue, capacity } = this.#options;
     while (this.#starting.size > 0) await Promise.allSettled(this.#starting);
     const { sender, senderId } = message;
-    const entry = { channel: name, body: JSON.stringify(message), sender, senderId, keep: isQueue ? HISTORY : this.#keep };
+    const entry = { channel: name, body: JSON.stringify(message), sender, senderId, keep: isQueue ? HISTORY : this.#retained };
     const number = await store.channels.send(isQueue ? { ...entry, capacity } : entry);
-    if (number > 0) this.#wake();
+    if (number > 0) this.#wakeWaiters();
     return number > 0;
   }
 
   /** Minimum number of messages of a broadcast that are kept. */
-  get #keep(): number {
+  get #retained(): number {
     return Math.max(this.#options.capacity, HISTORY);
   }
 
@@ -121,16 +121,16 @@ export class KeptMessages {
 
   /** Reads all messages, even of a queue, without taking them. */
   broadcastReader(options: ReaderOptions): MessageReader {
-    let start = options.after === undefined ? this.#start() : undefined;
+    let start = options.after === undefined ? this.#findStart() : undefined;
     let { after } = options;
     let read: readonly ChannelEntry[] = [];
     const nextOf = async (): Promise<ReadMessage | undefined> => {
-      after ??= await (start ??= this.#start()).catch((error: unknown) => {
+      after ??= await (start ??= this.#findStart()).catch((error: unknown) => {
         start = undefined; // the next call looks it up again
         throw error;
       });
       for (;;) {
-        if (read.length === 0) read = await this.#page(after);
+        if (read.length === 0) read = await this.#readPage(after);
         const [entry] = read;
         if (entry === undefined) return undefined;
         const pass = async (): Promise<void> => {
@@ -138,31 +138,31 @@ export class KeptMessages {
           after = entry.number;
         };
         const message = messageOf(entry);
-        if (isFor(options, message)) return { message, tick: entry.number, done: pass, giveBack: async () => {} };
+        if (isMessageFor(options, message)) return { message, tick: entry.number, done: pass, giveBack: async () => {} };
         await pass();
       }
     };
-    return { next: (signal) => this.#wait(nextOf, signal), close() {} };
+    return { next: (signal) => this.#waitForNext(nextOf, signal), close() {} };
   }
 
   /** Reads the next page of a broadcast. Logs a warning if messages may have been removed before they were read. */
-  async #page(after: number): Promise<readonly ChannelEntry[]> {
+  async #readPage(after: number): Promise<readonly ChannelEntry[]> {
     const { store, name: channel, ports, isQueue } = this.#options;
     const read = await store.channels.read({ channel, after, limit: PAGE });
     if (isQueue || read.length < PAGE) return read;
     const [oldest] = await store.channels.read({ channel, after: 0, limit: 1 });
     if (oldest?.number !== read[0]?.number) return read;
-    const kept = await store.channels.read({ channel, after, limit: this.#keep });
-    if (kept.length >= this.#keep)
+    const kept = await store.channels.read({ channel, after, limit: this.#retained });
+    if (kept.length >= this.#retained)
       ports.log.warn(
-        `A reader of the channel ${JSON.stringify(channel)} is more than ${this.#keep} messages behind: it may have missed older ones. A larger capacity keeps more.`,
+        `A reader of the channel ${JSON.stringify(channel)} is more than ${this.#retained} messages behind: it may have missed older ones. A larger capacity keeps more.`,
       );
     return read;
   }
 
   #queueReader({ reader, from }: ReaderOptions): MessageReader {
     const nextOf = async (): Promise<ReadMessage | undefined> => {
-      while (this.#isUnsettled) await this.#settleRest(); // in a loop, so that nothing becomes unsettled before the next message is requested
+      while (this.#isUnsettled) await this.#settleUnsettled(); // in a loop, so that nothing becomes unsettled before the next message is requested
       const entry = await this.#take({ channel: this.#options.name, reader, from });
       if (entry === undefined) return undefined;
       const { number } = entry;
@@ -170,7 +170,7 @@ export class KeptMessages {
       const settle = (settlement: Settlement) => (): Promise<void> => this.#settle(number, settlement, hold);
       return { message: messageOf(entry), tick: undefined, done: settle("end"), giveBack: settle("giveBack") };
     };
-    return { next: (signal) => this.#wait(nextOf, signal), close() {} };
+    return { next: (signal) => this.#waitForNext(nextOf, signal), close() {} };
   }
 
   /** Takes the next message. If a reader of this process held it before, it was given back, even if the answer of the store was lost. */
@@ -185,7 +185,7 @@ export class KeptMessages {
       return entry;
     } finally {
       this.#held.taking.delete(taking);
-      letGo(this.#queues, this.#options.name);
+      forgetIfUnused(this.#queues, this.#options.name);
     }
   }
 
@@ -204,9 +204,9 @@ export class KeptMessages {
     if (held !== undefined && held.holds.get(number) === hold) {
       held.unsettled.delete(number);
       held.holds.delete(number);
-      letGo(this.#queues, name);
+      forgetIfUnused(this.#queues, name);
     }
-    if (settlement === "giveBack" || this.#senders.length > 0) this.#wake();
+    if (settlement === "giveBack" || this.#senders.length > 0) this.#wakeWaiters();
   }
 
   get #isUnsettled(): boolean {
@@ -214,7 +214,7 @@ export class KeptMessages {
   }
 
   /** Settles messages, one run at a time and never during a take: one that is given back twice may be another reader's by then. */
-  async #settleRest(): Promise<void> {
+  async #settleUnsettled(): Promise<void> {
     if (!this.#isUnsettled) return;
     const settleEach = async (): Promise<void> => {
       while (this.#held.taking.size > 0) await Promise.allSettled(this.#held.taking);
@@ -222,40 +222,40 @@ export class KeptMessages {
     };
     const settled = (): void => {
       this.#held.settling = undefined;
-      letGo(this.#queues, this.#options.name);
+      forgetIfUnused(this.#queues, this.#options.name);
     };
     await (this.#held.settling ??= settleEach().finally(settled));
   }
 
   /** Schedules another attempt, unless the store is closed, which released its messages, or fails for good, so that the next take rejects. */
   #settleLater(thrown: unknown): void {
-    if (this.#held.settlesSoon || !mayServeLater(ToolError.fromUnknown(thrown))) return;
-    this.#held.settlesSoon = true;
+    if (this.#held.isSettleScheduled || !mayRecoverLater(ToolError.fromUnknown(thrown))) return;
+    this.#held.isSettleScheduled = true;
     const settle = (): void => {
-      this.#held.settlesSoon = false;
-      letGo(this.#queues, this.#options.name);
-      this.#settleRest().catch(() => {}); // a failure schedules the next attempt
+      this.#held.isSettleScheduled = false;
+      forgetIfUnused(this.#queues, this.#options.name);
+      this.#settleUnsettled().catch(() => {}); // a failure schedules the next attempt
     };
-    this.#options.ports.clock.timer(settle, SETTLE_AGAIN_MS, { background: true });
+    this.#options.ports.clock.timer(settle, SETTLE_RETRY_MS, { background: true });
   }
 
   /** The number of the latest message; 0 if there is none. */
-  last(): Promise<number> {
+  lastNumber(): Promise<number> {
     return this.#options.store.channels.last(this.#options.name);
   }
 
   /** Looks up where a new subscription starts. Sends wait until it is known. */
-  #start(): Promise<number> {
-    const start = this.last();
+  #findStart(): Promise<number> {
+    const start = this.lastNumber();
     this.#starting.add(start);
     const forget = (): boolean => this.#starting.delete(start);
     start.then(forget, forget); // the first read rejects with the error
     return start;
   }
 
-  async #wait(nextOf: () => Promise<ReadMessage | undefined>, signal: AbortSignal): Promise<ReadMessage | undefined> {
+  async #waitForNext(nextOf: () => Promise<ReadMessage | undefined>, signal: AbortSignal): Promise<ReadMessage | undefined> {
     while (!signal.aborted) {
-      const change = this.#change(signal); // before the read, so that no change is missed
+      const change = this.#nextChange(signal); // before the read, so that no change is missed
       try {
         const next = await nextOf();
         if (next !== undefined && !signal.aborted) return next;
@@ -268,50 +268,50 @@ export class KeptMessages {
     return undefined;
   }
 
-  #change(signal: AbortSignal | undefined): { readonly promise: Promise<void>; stop(): void } {
+  #nextChange(signal: AbortSignal | undefined): { readonly promise: Promise<void>; stop(): void } {
     const { promise, resolve } = Promise.withResolvers<void>();
     const stop = (): void => {
       signal?.removeEventListener("abort", stop);
-      if (this.#waiting.delete(stop) && this.#waiting.size === 0) this.#rest();
+      if (this.#waiting.delete(stop) && this.#waiting.size === 0) this.#stopPolling();
       resolve();
     };
     this.#waiting.add(stop);
     signal?.addEventListener("abort", stop, { once: true });
     this.#following ??= this.#options.store.follow(({ parts, channels }) => {
-      if (parts.includes("channels") && channels?.includes(this.#options.name) !== false) this.#wake();
+      if (parts.includes("channels") && channels?.includes(this.#options.name) !== false) this.#wakeWaiters();
     });
-    this.#lookLater();
+    this.#schedulePoll();
     return { promise, stop };
   }
 
-  #wake(): void {
+  #wakeWaiters(): void {
     for (const stop of this.#waiting) stop(); // no waiter is added during the loop
   }
 
-  #rest(): void {
-    this.#cancelLook?.();
-    this.#cancelLook = undefined;
+  #stopPolling(): void {
+    this.#cancelPoll?.();
+    this.#cancelPoll = undefined;
     this.#following?.stop();
     this.#following = undefined;
   }
 
-  #lookLater(): void {
-    const ms = this.#following?.isLive === true ? LIVE_LOOK_MS : LOOK_MS;
-    this.#cancelLook ??= this.#options.ports.clock.timer(() => void this.#look(), ms, { background: true });
+  #schedulePoll(): void {
+    const ms = this.#following?.isLive === true ? LIVE_POLL_MS : POLL_MS;
+    this.#cancelPoll ??= this.#options.ports.clock.timer(() => void this.#poll(), ms, { background: true });
   }
 
   /** Never rejects: the waiting readers get the error themselves. */
-  async #look(): Promise<void> {
-    this.#cancelLook = undefined;
+  async #poll(): Promise<void> {
+    this.#cancelPoll = undefined;
     const { store, name, isQueue } = this.#options;
     const last = await store.channels.last(name).catch(() => undefined);
-    const mayBeFree = isQueue && ++this.#looks % TRY_AGAIN === 0;
+    const mayBeFree = isQueue && ++this.#polls % RETRY_EVERY_POLLS === 0;
     if (last === this.#last && !mayBeFree && this.#senders.length === 0) {
-      if (this.#waiting.size > 0) this.#lookLater();
+      if (this.#waiting.size > 0) this.#schedulePoll();
       return;
     }
     this.#last = last ?? 0;
-    this.#wake();
+    this.#wakeWaiters();
   }
 }
 

@@ -6,9 +6,9 @@ import type { MessageReader, ReadMessage } from "./message-reader.ts";
 import { Subscription } from "./subscription.ts";
 
 /** How long after a failure of the store to read again, in milliseconds. */
-const AFTER_FAILURE_MS = 1_000;
+const RETRY_DELAY_MS = 1_000;
 
-export interface KeptSubscriptionOptions {
+export interface StoredSubscriptionOptions {
   readonly reader: MessageReader;
   /** Whether a message that was read is held, so that no other reader gets it. */
   readonly isQueue: boolean;
@@ -21,7 +21,7 @@ export interface KeptSubscriptionOptions {
  * Makes a subscription that prefetches one message: always for a broadcast, after a poll for a queue. The prefetched message is given back when the
  * subscription is closed. A message that arrives when no reader waits for it any more is given back at once.
  */
-export function keptSubscription({ reader, isQueue, accepts, ports, onEnd }: KeptSubscriptionOptions): Subscription {
+export function createStoredSubscription({ reader, isQueue, accepts, ports, onEnd }: StoredSubscriptionOptions): Subscription {
   const ended = new AbortController();
   const ready: ReadMessage[] = [];
   let room = Promise.withResolvers<void>();
@@ -29,7 +29,7 @@ export function keptSubscription({ reader, isQueue, accepts, ports, onEnd }: Kep
   const subscription = new Subscription({
     take() {
       const first = ready.shift();
-      if (first !== undefined) demand.meet();
+      if (first !== undefined) demand.markMet();
       if (ready.length === 0) room.resolve();
       first?.done().catch((thrown: unknown) => ports.log.warn(`A received message may be delivered again: ${describeThrown(thrown)}`));
       return first?.message;
@@ -38,11 +38,11 @@ export function keptSubscription({ reader, isQueue, accepts, ports, onEnd }: Kep
       ready.unshift({ message, tick: undefined, done: async () => {}, giveBack: async () => {} });
       subscription.deliver();
     },
-    want: (how) => demand.note(how),
+    onDemand: (how) => demand.request(how),
     end() {
       ended.abort();
       room.resolve();
-      demand.note("wait");
+      demand.request("wait");
       onEnd();
       for (const one of ready.splice(0)) one.giveBack().catch(() => {}); // a closed store has given it back already
     },
@@ -53,11 +53,11 @@ export function keptSubscription({ reader, isQueue, accepts, ports, onEnd }: Kep
     room = Promise.withResolvers();
     ready.push(read);
     subscription.deliver();
-    if (ready.at(-1) === read && !demand.isHeldFor) await ready.pop()?.giveBack();
+    if (ready.at(-1) === read && !demand.holdsForPoll) await ready.pop()?.giveBack();
     else if (ready.length > 0) await room.promise;
   };
-  const next = (signal: AbortSignal) => demand.until(subscription, signal).then(() => reader.next(signal));
-  void readOn({ reader: { ...reader, next }, onMessage, ports, signal: ended.signal });
+  const next = (signal: AbortSignal) => demand.waitUntilWanted(subscription, signal).then(() => reader.next(signal));
+  void readUntilAborted({ reader: { ...reader, next }, onMessage, ports, signal: ended.signal });
   return subscription;
 }
 
@@ -66,25 +66,25 @@ class Demand {
   readonly #isQueue: boolean;
   #noted = Promise.withResolvers<void>();
   /** Whether a message is held until it is polled. */
-  isHeldFor: boolean;
+  holdsForPoll: boolean;
 
   constructor(isQueue: boolean) {
     this.#isQueue = isQueue;
-    this.isHeldFor = !isQueue;
+    this.holdsForPoll = !isQueue;
   }
 
-  note(how: "wait" | "poll"): void {
-    this.isHeldFor ||= how === "poll";
+  request(how: "wait" | "poll"): void {
+    this.holdsForPoll ||= how === "poll";
     this.#noted.resolve();
   }
 
-  meet(): void {
-    this.isHeldFor = !this.#isQueue;
+  markMet(): void {
+    this.holdsForPoll = !this.#isQueue;
   }
 
   /** Resolves when a message is wanted, or at a call of `note` after the signal has aborted. */
-  async until(subscription: Subscription, signal: AbortSignal): Promise<void> {
-    while (!this.isHeldFor && !subscription.isWaiting && !signal.aborted) {
+  async waitUntilWanted(subscription: Subscription, signal: AbortSignal): Promise<void> {
+    while (!this.holdsForPoll && !subscription.isWaiting && !signal.aborted) {
       this.#noted = Promise.withResolvers();
       await this.#noted.promise;
     }
@@ -92,24 +92,24 @@ class Demand {
 }
 
 /** Reads until the signal aborts, and continues after failures of the store. Never rejects. */
-export async function readOn(options: {
+export async function readUntilAborted(options: {
   readonly reader: MessageReader;
   readonly onMessage: (read: ReadMessage) => Promise<void>;
   readonly ports: Pick<Ports, "clock" | "log">;
   readonly signal: AbortSignal;
 }): Promise<void> {
   const { reader, onMessage, ports, signal } = options;
-  let complaint = "";
+  let lastWarning = "";
   while (!signal.aborted) {
     try {
       const read = await reader.next(signal);
       if (read !== undefined) await onMessage(read);
-      complaint = "";
+      lastWarning = "";
     } catch (thrown: unknown) {
       const why = describeThrown(thrown);
-      if (!signal.aborted && why !== complaint) ports.log.warn(`A channel could not be read: ${why}`);
-      complaint = why;
-      await new Promise<void>((resolve) => void ports.clock.timer(resolve, AFTER_FAILURE_MS, { background: true }));
+      if (!signal.aborted && why !== lastWarning) ports.log.warn(`A channel could not be read: ${why}`);
+      lastWarning = why;
+      await new Promise<void>((resolve) => void ports.clock.timer(resolve, RETRY_DELAY_MS, { background: true }));
     }
   }
 }

@@ -1,7 +1,7 @@
 /** The known kinds of triggers, with their schemas compiled. */
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
-import { checkKnownKeys, unknownKey, type OptionNames } from "../core/known-keys.ts";
+import { checkKnownKeys, findUnknownKeyError, type OptionNames } from "../core/known-keys.ts";
 import { checkJsonSchema } from "../schema/check-json-schema.ts";
 import { compileSchema, type Validator } from "../schema/compile-schema.ts";
 import { SettingsError } from "./settings-error.ts";
@@ -58,7 +58,7 @@ export class KnownTrigger {
     if (additionalProperties !== false || !isJsonObject(properties)) return;
     const key = Object.keys(given).find((one) => !Object.hasOwn(properties, one));
     if (key === undefined) return;
-    const error = unknownKey({ [key]: true }, properties, `A trigger of the type ${JSON.stringify(name)}`);
+    const error = findUnknownKeyError({ [key]: true }, properties, `A trigger of the type ${JSON.stringify(name)}`);
     throw new SettingsError(key, error?.message ?? "", error?.hint === undefined ? {} : { hint: error.hint });
   }
 }

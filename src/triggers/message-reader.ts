@@ -28,6 +28,6 @@ export interface ReaderOptions {
   readonly after?: number;
 }
 
-export function isFor({ reader, from }: ReaderOptions, { sender, senderId }: Pick<ChannelMessage, "sender" | "senderId">): boolean {
+export function isMessageFor({ reader, from }: ReaderOptions, { sender, senderId }: Pick<ChannelMessage, "sender" | "senderId">): boolean {
   return senderId !== reader && (from === undefined || sender === from || senderId === from);
 }

@@ -15,7 +15,7 @@ const METADATA = "metadata.";
 const WORD = /\{\{([A-Za-z_][\w.-]{0,200})\}\}|\{([A-Za-z_][\w.-]{0,200})\}/gu;
 
 /** @throws ToolError `invalid_argument` for a placeholder that does not exist */
-export function checkTemplate(template: string): void {
+export function checkPromptTemplate(template: string): void {
   for (const [, , name] of template.matchAll(WORD)) {
     if (name === undefined || Object.hasOwn(PLACEHOLDERS, name) || (name.startsWith(METADATA) && name.length > METADATA.length)) continue;
     const known = [...Object.keys(PLACEHOLDERS), "metadata.<key>"].map((one) => `{${one}}`).join(", ");
@@ -26,7 +26,7 @@ export function checkTemplate(template: string): void {
 }
 
 /** Returns the prompt with its placeholders replaced; metadata that the message lacks becomes an empty text. */
-export function fillTemplate(template: string, message: ChannelMessage): string {
+export function fillPromptTemplate(template: string, message: ChannelMessage): string {
   return template.replace(WORD, (_all, literal: string | undefined, name: string = "") => {
     if (literal !== undefined) return `{${literal}}`;
     const placeholder = Object.hasOwn(PLACEHOLDERS, name) ? PLACEHOLDERS[name] : undefined;

@@ -6,7 +6,7 @@ import type { Ports } from "../core/ports.ts";
 import { checkTraceparent } from "../core/traceparent.ts";
 import type { StoredTrigger } from "../session/inbox.ts";
 import type { Channels } from "./channels.ts";
-import { tellSafely } from "../policy/tell-safely.ts";
+import { notifySafely } from "../policy/tell-safely.ts";
 import type { FireOptions, Trigger, TriggerContext } from "./trigger.ts";
 import type { TriggerSession } from "./trigger-session.ts";
 
@@ -21,9 +21,9 @@ export interface RunningTriggerOptions {
 }
 
 /** How long after a failure the trigger is started again, or its message sent again, in milliseconds. */
-const AFTER_FAILURE_MS = 1_000;
+const RETRY_DELAY_MS = 1_000;
 /** Minimum time between two wakes, so that a timer of a millisecond does not keep waking an agent whose runs end at once. */
-const WAKE_AGAIN_MS = 60_000;
+const MIN_WAKE_INTERVAL_MS = 60_000;
 
 export class RunningTrigger {
   readonly #options: RunningTriggerOptions;
@@ -31,14 +31,14 @@ export class RunningTrigger {
   /** Settles after the last queued message: messages enter the inbox one after another. */
   #firing: Promise<unknown> = Promise.resolve();
   /** Aborts the running `start` of the kind, and its waits. Replaced at each restart. */
-  #round = new AbortController();
+  #attempt = new AbortController();
   #wakesAt = -Infinity;
   /** The latest failure, which was logged; undefined once a message was delivered. */
   error: string | undefined;
 
   constructor(options: RunningTriggerOptions) {
     this.#options = options;
-    void this.#begin(options.isNew);
+    void this.#start(options.isNew);
   }
 
   get id(): string {
@@ -48,17 +48,17 @@ export class RunningTrigger {
   /** Stops the trigger. Resolves when none of its messages is being sent any more. Idempotent. */
   async stop(): Promise<void> {
     this.#ended.abort();
-    this.#round.abort();
+    this.#attempt.abort();
     await this.#firing;
   }
 
-  async #begin(isNew: boolean): Promise<void> {
-    const round = (this.#round = new AbortController());
+  async #start(isNew: boolean): Promise<void> {
+    const round = (this.#attempt = new AbortController());
     const { signal } = round;
     const failed = (thrown: unknown): void => {
       if (signal.aborted) return;
       round.abort();
-      void this.#beginAgain(thrown);
+      void this.#restart(thrown);
     };
     try {
       const stop = await this.#options.kind.start(this.#contextOf(signal, isNew, failed));
@@ -71,9 +71,9 @@ export class RunningTrigger {
   }
 
   /** Starts the trigger again after a second, as a resumed one. */
-  async #beginAgain(thrown: unknown): Promise<void> {
+  async #restart(thrown: unknown): Promise<void> {
     this.#noteFailure(thrown);
-    if (await this.#sleep(AFTER_FAILURE_MS, this.#ended.signal, { background: true })) void this.#begin(false);
+    if (await this.#sleep(RETRY_DELAY_MS, this.#ended.signal, { background: true })) void this.#start(false);
   }
 
   #contextOf(signal: AbortSignal, isNew: boolean, fail: (thrown: unknown) => void): TriggerContext {
@@ -114,8 +114,8 @@ export class RunningTrigger {
   #wake(signal: AbortSignal): void {
     const now = this.#options.session.ports.clock.now();
     if (signal.aborted || now < this.#wakesAt) return;
-    this.#wakesAt = now + WAKE_AGAIN_MS;
-    this.#tell(this.#options.onFire);
+    this.#wakesAt = now + MIN_WAKE_INTERVAL_MS;
+    this.#notify(this.#options.onFire);
   }
 
   /** Delivers a message. Every message has a tick, by which the session recognizes a message that was sent before. Never rejects. */
@@ -137,11 +137,11 @@ export class RunningTrigger {
         if (session.closed || code === "not_found") return this.#end(); // the trigger or its session was removed elsewhere
         this.#noteFailure(thrown);
         if (code !== "store_failed") return this.#end(); // another process owns the session now, or the message is invalid
-        if (!(await this.#sleep(AFTER_FAILURE_MS, signal))) break;
+        if (!(await this.#sleep(RETRY_DELAY_MS, signal))) break;
         continue;
       }
       this.error = undefined;
-      if (this.#sent !== sentBefore) this.#tell(onFire); // a tick that was delivered before is not a new message
+      if (this.#sent !== sentBefore) this.#notify(onFire); // a tick that was delivered before is not a new message
       return true;
     }
     return isInInbox;
@@ -163,7 +163,7 @@ export class RunningTrigger {
 
   #end(): false {
     this.#ended.abort();
-    this.#round.abort();
+    this.#attempt.abort();
     return false;
   }
 
@@ -174,12 +174,12 @@ export class RunningTrigger {
     this.#log.warn(`The trigger ${JSON.stringify(this.id)} failed: ${why}`);
   }
 
-  #tell(onFire: () => void): void {
-    tellSafely(onFire, (thrown) => this.#log.warn(`A listener of triggers threw: ${describeThrown(thrown)}`));
+  #notify(onFire: () => void): void {
+    notifySafely(onFire, (thrown) => this.#log.warn(`A listener of triggers threw: ${describeThrown(thrown)}`));
   }
 
   #callStop(stop: () => unknown): void {
-    tellSafely(stop, (thrown) => this.#noteFailure(thrown));
+    notifySafely(stop, (thrown) => this.#noteFailure(thrown));
   }
 
   #sleep(ms: number, signal: AbortSignal, options?: { readonly background?: boolean }): Promise<boolean> {

@@ -1,7 +1,7 @@
 /** The trigger `schedule`: wakes an agent at times of the day. */
 import { MAX_AHEAD_MS } from "../session/inbox-events.ts";
 import { MAX_PROMPT_CHARS } from "./prompt-limits.ts";
-import { checkedZone, scheduleOf, type Schedule, type ScheduleRule } from "./schedule.ts";
+import { checkZone, createSchedule, type Schedule, type ScheduleRule } from "./schedule.ts";
 import type { Trigger, TriggerContext } from "./trigger.ts";
 
 /** Settings of a trigger of the type `schedule`: a prompt, and exactly one rule. */
@@ -35,12 +35,12 @@ export const scheduleTrigger: Trigger<ScheduleSettings> = {
     additionalProperties: false,
   },
   complete(settings) {
-    scheduleOf(settings);
-    return { ...settings, zone: checkedZone(settings.zone) };
+    createSchedule(settings);
+    return { ...settings, zone: checkZone(settings.zone) };
   },
-  nextAt: (settings, at) => scheduleOf(settings).next(at),
+  nextAt: (settings, at) => createSchedule(settings).next(at),
   start(context) {
-    run(context, scheduleOf(context.settings)).catch((thrown: unknown) => context.fail(thrown));
+    run(context, createSchedule(context.settings)).catch((thrown: unknown) => context.fail(thrown));
   },
 };
 

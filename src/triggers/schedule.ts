@@ -36,7 +36,7 @@ const CRON = /^(?:@[a-z]+|\S+(?:[ \t]+\S+){4,5})$/u;
 const TIME = /^([01]?\d|2[0-3]):([0-5]\d)$/u;
 
 /** @throws SettingsError (`invalid_argument`) unless exactly one rule is given, and for an invalid rule */
-export function scheduleOf(rule: ScheduleRule): Schedule {
+export function createSchedule(rule: ScheduleRule): Schedule {
   const given = RULES.filter((name) => rule[name] !== undefined);
   const [only, ...more] = given;
   if (only === undefined || more.length > 0) {
@@ -45,32 +45,32 @@ export function scheduleOf(rule: ScheduleRule): Schedule {
       hint: "Set one of them, and omit the others.",
     });
   }
-  const zone = checkedZone(rule.zone);
+  const zone = checkZone(rule.zone);
   const { everyMinutes, dailyAt, hourlyAt, cron = "" } = rule;
-  if (everyMinutes !== undefined) return alignedToMidnight(everyMinutes, zone);
+  if (everyMinutes !== undefined) return midnightAlignedSchedule(everyMinutes, zone);
   if (dailyAt !== undefined) return timeOfDaySchedule("dailyAt", dailyCron(dailyAt), zone);
   if (hourlyAt !== undefined) return cronSchedule("hourlyAt", hourlyCron(hourlyAt), zone);
   if (cron.length > MAX_CRON_LENGTH || !CRON.test(cron.trim()))
     throw new SettingsError("cron", `${JSON.stringify(cron.slice(0, 100))} is not a cron expression.`, { hint: CRON_HINT });
   const whole = cronSchedule("cron", cron.trim(), zone);
-  const times = timesOfDay(cron.trim());
-  return times.length === 0 ? whole : unionOf(times.map((one) => timeOfDaySchedule("cron", one, zone)));
+  const times = splitTimesOfDay(cron.trim());
+  return times.length === 0 ? whole : mergeSchedules(times.map((one) => timeOfDaySchedule("cron", one, zone)));
 }
 
 /** Maximum number of times a day that are separate schedules. An expression with more describes intervals, which follow the local clock. */
 const MAX_TIMES = 24;
 
 /** Splits an expression that lists times of the day into one expression for each, so that a change of the clock skips or repeats each on its own. */
-function timesOfDay(expression: string): readonly string[] {
+function splitTimesOfDay(expression: string): readonly string[] {
   const fields = expression.split(/[ \t]+/u);
   const [second = "", minute = "", hour = "", ...days] = fields.length === 5 ? ["0", ...fields] : fields;
-  const [seconds, minutes, hours] = [listed(second), listed(minute), listed(hour)];
+  const [seconds, minutes, hours] = [parseNumberList(second), parseNumberList(minute), parseNumberList(hour)];
   if (seconds.length * minutes.length * hours.length > MAX_TIMES) return [];
   return hours.flatMap((h) => minutes.flatMap((m) => seconds.map((s) => [s, m, h, ...days].join(" "))));
 }
 
 /** The numbers of a field that is a comma-separated list of numbers and ranges; none for any other field. */
-function listed(field: string): readonly number[] {
+function parseNumberList(field: string): readonly number[] {
   if (!/^\d{1,2}(?:-\d{1,2})?(?:,\d{1,2}(?:-\d{1,2})?)*$/u.test(field)) return [];
   const numbers = field.split(",").flatMap((part) => {
     const [first = 0, last = first] = part.split("-").map(Number);
@@ -79,7 +79,7 @@ function listed(field: string): readonly number[] {
   return [...new Set(numbers)];
 }
 
-function unionOf(schedules: readonly Schedule[]): Schedule {
+function mergeSchedules(schedules: readonly Schedule[]): Schedule {
   const all = (times: readonly (number | undefined)[]): readonly number[] => times.filter((time) => time !== undefined);
   return {
     next: (at) => all(schedules.map((one) => one.next(at))).toSorted((a, b) => a - b)[0],
@@ -90,7 +90,7 @@ function unionOf(schedules: readonly Schedule[]): Schedule {
 const CRON_HINT = "Five fields: minute, hour, day of the month, month, day of the week, such as 0 9 * * 1-5.";
 
 /** Returns the canonical name of the zone, or the zone of the process if none is given. @throws SettingsError */
-export function checkedZone(zone: string | undefined): string {
+export function checkZone(zone: string | undefined): string {
   if (zone === undefined) return new Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC"; // undefined if TZ names an unknown zone
   try {
     return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone;
@@ -121,7 +121,7 @@ function hourlyCron(minute: number): string {
  * with a single time of the day use `timeOfDaySchedule` instead.
  */
 function cronSchedule(key: keyof ScheduleRule, expression: string, zone: string): Schedule {
-  const cron = readCron(key, expression, zone);
+  const cron = parseCron(key, expression, zone);
   const schedule: Schedule = {
     next: (at) => cron.nextRun(new Date(at))?.getTime(),
     latest: (at) =>
@@ -141,16 +141,16 @@ const NEAR_TIMES = 3;
 /** Makes a schedule for an expression with one time of the day. Fires exactly once on each of its days, even if the clocks change. */
 function timeOfDaySchedule(key: keyof ScheduleRule, expression: string, zone: string): Schedule {
   cronSchedule(key, expression, zone); // throws if the expression is invalid
-  const shown = readCron(key, expression, "UTC");
+  const shown = parseCron(key, expression, "UTC");
   const wall = new WallClock(zone);
-  const times = (days: readonly Date[]): readonly number[] => days.map((day) => wall.timeOf(day.getTime()));
+  const times = (days: readonly Date[]): readonly number[] => days.map((day) => wall.fromLocalTime(day.getTime()));
   return {
-    next: (at) => times(shown.nextRuns(NEAR_TIMES, new Date(wall.shownAt(at) - DAY_MS))).find((time) => time > at),
-    latest: (at) => times(shown.previousRuns(NEAR_TIMES, new Date(wall.shownAt(at) + DAY_MS))).find((time) => time <= at),
+    next: (at) => times(shown.nextRuns(NEAR_TIMES, new Date(wall.toLocalTime(at) - DAY_MS))).find((time) => time > at),
+    latest: (at) => times(shown.previousRuns(NEAR_TIMES, new Date(wall.toLocalTime(at) + DAY_MS))).find((time) => time <= at),
   };
 }
 
-function readCron(key: keyof ScheduleRule, expression: string, zone: string): Cron {
+function parseCron(key: keyof ScheduleRule, expression: string, zone: string): Cron {
   try {
     return new Cron(expression, { timezone: zone, mode: "5-or-6-parts" });
   } catch (thrown: unknown) {
@@ -164,7 +164,7 @@ function readCron(key: keyof ScheduleRule, expression: string, zone: string): Cr
 }
 
 /** Makes intervals of equal length within a day, even on a day on which the clocks change; they start again at midnight. */
-function alignedToMidnight(minutes: number, zone: string): Schedule {
+function midnightAlignedSchedule(minutes: number, zone: string): Schedule {
   if (!Number.isSafeInteger(minutes) || minutes < 1 || minutes > DAY_MS / MINUTE_MS)
     throw new SettingsError("everyMinutes", `${String(minutes)} is not a number of minutes.`, { hint: "It is an integer from 1 to 1440." });
   const midnights = cronSchedule("everyMinutes", "0 0 * * *", zone);

@@ -1,10 +1,10 @@
 /** The triggers of one session: added, listed, removed, and run while the session's agent runs. */
-import { quoted } from "../core/base/wording.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { didYouMean } from "../core/base/near-names.ts";
 import { diffJson } from "../core/base/json-patch.ts";
-import { checkedVisibleName } from "../core/base/visible-name.ts";
+import { checkVisibleName } from "../core/base/visible-name.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { StoredTrigger } from "../session/inbox.ts";
 import type { NewTrigger } from "../session/inbox-events.ts";
@@ -90,7 +90,7 @@ export class SessionTriggers {
   nextAt(id: string): number | undefined {
     const { session, kinds } = this.#options;
     const stored = this.#find(id);
-    return stored === undefined || stored.paused === true || this.#rests(stored)
+    return stored === undefined || stored.paused === true || this.#isUndeclared(stored)
       ? undefined
       : kinds.get(stored.kind)?.kind.nextAt?.(stored.settings, session.ports.clock.wallTime());
   }
@@ -102,9 +102,9 @@ export class SessionTriggers {
    * not exist; `limit_exceeded`; `store_failed`. All as a rejection
    */
   async add(definition: TriggerDefinition): Promise<TriggerStatus> {
-    if (this.#options.session.isEphemeral === true) throw noSession();
+    if (this.#options.session.isEphemeral === true) throw noSessionError();
     const checked = this.check(definition);
-    return this.#inTurn(() => this.#add(checked));
+    return this.#enqueue(() => this.#add(checked));
   }
 
   /** Checks a definition without adding it. @throws ToolError as `add` */
@@ -113,7 +113,7 @@ export class SessionTriggers {
     if (typeof definition !== "object" || definition === null)
       throw new ToolError("invalid_argument", "A trigger must be an object with a type and its settings.");
     const { type, name, ...rest } = definition;
-    if (name !== undefined) checkedVisibleName(name, "The name of a trigger");
+    if (name !== undefined) checkVisibleName(name, "The name of a trigger");
     const known = this.#kindOf(type);
     const given = copyJson(rest).value;
     const settings = known.settingsOf(isJsonObject(given) ? given : {}, { sessionId: session.id, channels, ports: session.ports });
@@ -127,7 +127,7 @@ export class SessionTriggers {
    * @throws ToolError `store_failed`, as a rejection
    */
   async pause(id: string): Promise<TriggerStatus | undefined> {
-    await Promise.all([this.#options.session.setTriggerPaused(id, true), this.#halt(id)]);
+    await Promise.all([this.#options.session.setTriggerPaused(id, true), this.#stopTrigger(id)]);
     return this.get(id);
   }
 
@@ -140,13 +140,13 @@ export class SessionTriggers {
   async resume(id: string): Promise<TriggerStatus | undefined> {
     const stored = this.#find(id);
     if (stored?.paused === true) await this.#resumeAt(id, this.#resuming.get(id) ?? this.#latestTick(stored));
-    this.#goOn(id);
+    this.#startTrigger(id);
     return this.get(id);
   }
 
   /** Removes a trigger permanently; it sends no message from now on. Resolves when that is durable, to whether there was one. */
   async remove(id: string): Promise<boolean> {
-    const [wasThere] = await Promise.all([this.#options.session.removeTrigger(id), this.#halt(id)]);
+    const [wasThere] = await Promise.all([this.#options.session.removeTrigger(id), this.#stopTrigger(id)]);
     return wasThere;
   }
 
@@ -162,8 +162,8 @@ export class SessionTriggers {
     this.#options.session.whenClosed.addEventListener("abort", this.#stopAll, { once: true });
     const declared = new Map(Array.from(this.#options.declared(), (definition) => [definition.name, definition]));
     for (const stored of this.#options.session.triggers) {
-      if (this.#rests(stored)) this.#options.session.ports.log.warn(notDeclared(stored, this.#options.session.id));
-      else if (!declared.has(stored.id)) this.#goOn(stored.id);
+      if (this.#isUndeclared(stored)) this.#options.session.ports.log.warn(formatNotDeclared(stored, this.#options.session.id));
+      else if (!declared.has(stored.id)) this.#startTrigger(stored.id);
     }
     for (const definition of declared.values()) void this.#addDeclared(definition);
   }
@@ -178,18 +178,18 @@ export class SessionTriggers {
   }
 
   /** Stops a running trigger, and cancels a resume that is in progress. Resolves when none of its messages is being sent any more. */
-  async #halt(id: string): Promise<void> {
+  async #stopTrigger(id: string): Promise<void> {
     this.#resuming.delete(id);
-    await this.#end(id);
+    await this.#stopRunning(id);
   }
 
-  async #end(id: string): Promise<void> {
+  async #stopRunning(id: string): Promise<void> {
     const running = this.#running.get(id);
     this.#running.delete(id);
     await running?.stop();
   }
 
-  #inTurn<Result>(add: () => Promise<Result>): Promise<Result> {
+  #enqueue<Result>(add: () => Promise<Result>): Promise<Result> {
     const adding = this.#adding.then(add);
     this.#adding = adding.catch(() => {}); // its caller gets the error
     return adding;
@@ -212,13 +212,13 @@ export class SessionTriggers {
   async #declare(checked: NewTrigger): Promise<void> {
     const before = this.#find(checked.id); // an earlier start may have added it
     if (before === undefined) await this.#add(checked);
-    else if (isSame(before, checked)) this.#goOn(checked.id);
+    else if (isSame(before, checked)) this.#startTrigger(checked.id);
     else await this.#replace(checked, before);
   }
 
   /** Replaces the settings of a trigger, which stops meanwhile. If only the prompt changed, it continues at its last tick, missing none. */
   async #replace({ id, ...added }: NewTrigger, before: StoredTrigger): Promise<void> {
-    await this.#end(id);
+    await this.#stopRunning(id);
     const continues = before.kind === added.kind && hasSameSource(before.settings, added.settings);
     const { lastTick = before.addedAt } = this.#find(id) ?? before;
     const tick = continues ? lastTick : await this.#latestTick(added);
@@ -248,10 +248,10 @@ export class SessionTriggers {
   }
 
   /** Starts a trigger that is not paused, if an agent of the session runs. */
-  #goOn(id: string): void {
+  #startTrigger(id: string): void {
     const stored = this.#find(id);
     if (stored === undefined || stored.paused === true || this.#onFire === undefined || this.#running.has(id)) return;
-    if (this.#rests(stored)) return;
+    if (this.#isUndeclared(stored)) return;
     this.#run(stored, false);
   }
 
@@ -274,16 +274,16 @@ export class SessionTriggers {
     try {
       const checked = { ...this.check(definition), declared: true } as const;
       const before = this.#find(checked.id);
-      if (before !== undefined && isSame(before, checked)) this.#goOn(checked.id);
-      else await this.#inTurn(() => this.#declare(checked));
+      if (before !== undefined && isSame(before, checked)) this.#startTrigger(checked.id);
+      else await this.#enqueue(() => this.#declare(checked));
     } catch (thrown: unknown) {
       session.ports.log.warn(`The trigger ${JSON.stringify(definition.name)} could not be added: ${describeThrown(thrown)}`);
-      this.#goOn(definition.name); // with its earlier settings, if it was there
+      this.#startTrigger(definition.name); // with its earlier settings, if it was there
     }
   }
 
   /** Whether the trigger was declared, but not by this program: another version of it may still declare it. */
-  #rests({ id, declared }: StoredTrigger): boolean {
+  #isUndeclared({ id, declared }: StoredTrigger): boolean {
     return declared === true && ![...this.#options.declared()].some(({ name }) => name === id);
   }
 
@@ -296,7 +296,7 @@ export class SessionTriggers {
     const known = typeof type === "string" ? kinds.get(type) : undefined;
     if (known !== undefined) return known;
     const names = [...kinds.keys()];
-    throw new ToolError("invalid_argument", `There is no trigger type ${quoted(typeof type === "string" ? type.slice(0, 100) : type)}.`, {
+    throw new ToolError("invalid_argument", `There is no trigger type ${quoteValue(typeof type === "string" ? type.slice(0, 100) : type)}.`, {
       hint: didYouMean(typeof type === "string" ? type : "", names) ?? `Known types: ${names.join(", ")}.`,
     });
   }
@@ -304,7 +304,7 @@ export class SessionTriggers {
   #statusOf(stored: StoredTrigger): TriggerStatus {
     const { id, kind, settings, addedAt, sent, paused } = stored;
     const running = this.#running.get(id);
-    const error = this.#rests(stored) ? NOT_DECLARED : running?.error;
+    const error = this.#isUndeclared(stored) ? NOT_DECLARED : running?.error;
     return { id, type: kind, settings, addedAt, sent, running: running !== undefined, ...omitUndefined({ paused, error }) };
   }
 }
@@ -321,11 +321,11 @@ function hasSameSource({ prompt: _before, ...before }: JsonObject, { prompt: _no
 /** The error of a trigger that was declared, but not by this program. */
 export const NOT_DECLARED = "It is no longer in the configuration of this program.";
 
-function notDeclared({ id }: StoredTrigger, sessionId: string): string {
+function formatNotDeclared({ id }: StoredTrigger, sessionId: string): string {
   const [trigger, session] = [JSON.stringify(id), JSON.stringify(sessionId)];
   return `The trigger ${trigger} of the session ${session} was stopped: it is no longer in the configuration. Remove it from the session, or declare it again.`;
 }
 
-function noSession(): ToolError {
+function noSessionError(): ToolError {
   return new ToolError("unavailable", "Triggers need a session: a call outside of one has no agent to wake.");
 }

@@ -1,5 +1,5 @@
 /** One reader of a channel. */
-import { cancelReason } from "../core/cancel-reason.ts";
+import { formatCancelReason } from "../core/cancel-reason.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { ChannelMessage } from "./channel-message.ts";
@@ -10,7 +10,7 @@ export interface MessageSource {
   take(): ChannelMessage | undefined;
   giveBack(message: ChannelMessage): void;
   /** Called when `take` returned none: either a reader waits for a message now, or it has polled and may poll again. */
-  want?(how: "wait" | "poll"): void;
+  onDemand?(how: "wait" | "poll"): void;
   end(): void;
 }
 
@@ -43,8 +43,8 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
   async receive(options: ReceiveMessageOptions = {}): Promise<ChannelMessage> {
     checkKnownKeys(options, { signal: "AbortSignal" }, "receive()");
     const { signal } = options;
-    if (this.#closed) throw closed();
-    if (signal?.aborted === true) throw cancelled(signal);
+    if (this.#closed) throw subscriptionClosedError();
+    if (signal?.aborted === true) throw waitCancelledError(signal);
     const message = this.isWaiting ? undefined : this.#source.take(); // readers that wait already come first
     return message ?? (await this.#wait(signal));
   }
@@ -56,7 +56,7 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
   poll(): ChannelMessage | undefined {
     if (this.#closed || this.isWaiting) return undefined;
     const message = this.#source.take();
-    if (message === undefined) this.#source.want?.("poll");
+    if (message === undefined) this.#source.onDemand?.("poll");
     return message;
   }
 
@@ -78,7 +78,7 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    for (const { reject } of this.#waiting.splice(0)) reject(closed());
+    for (const { reject } of this.#waiting.splice(0)) reject(subscriptionClosedError());
     this.#source.end();
   }
 
@@ -96,13 +96,13 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<ChannelMessage>();
     const waiter = { resolve, reject };
     this.#waiting.push(waiter);
-    this.#source.want?.("wait");
+    this.#source.onDemand?.("wait");
     if (signal === undefined) return promise;
     const stop = (): void => {
       const at = this.#waiting.indexOf(waiter);
       if (at < 0) return; // the message was delivered already
       this.#waiting.splice(at, 1);
-      reject(cancelled(signal));
+      reject(waitCancelledError(signal));
     };
     signal.addEventListener("abort", stop, { once: true });
     return promise.finally(() => signal.removeEventListener("abort", stop));
@@ -110,12 +110,12 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
 }
 
 /** The error of a wait that its signal ended. */
-export function cancelled(signal: AbortSignal): ToolError {
+export function waitCancelledError(signal: AbortSignal): ToolError {
   return signal.reason instanceof ToolError
     ? signal.reason
-    : new ToolError("cancelled", `The wait was cancelled: ${cancelReason(signal)}.`, { cause: signal.reason });
+    : new ToolError("cancelled", `The wait was cancelled: ${formatCancelReason(signal)}.`, { cause: signal.reason });
 }
 
-function closed(): ToolError {
+function subscriptionClosedError(): ToolError {
   return new ToolError("unavailable", "The subscription was closed.");
 }

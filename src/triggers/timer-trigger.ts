@@ -40,7 +40,7 @@ async function run(context: TriggerContext<TimerSettings>, intervalMs: number): 
   const { clock } = ports;
   let due = clock.now();
   if (!isNew || settings.immediate !== true) {
-    due += isNew ? intervalMs : untilNext(context, intervalMs);
+    due += isNew ? intervalMs : msUntilNext(context, intervalMs);
     if (!(await context.sleep(due - clock.now()))) return;
   }
   for (;;) {
@@ -53,7 +53,7 @@ async function run(context: TriggerContext<TimerSettings>, intervalMs: number): 
 }
 
 /** Returns the time until the next message after a restart, so that the earlier rhythm continues. Never 0. */
-function untilNext({ lastTick, addedAt, ports }: TriggerContext<TimerSettings>, intervalMs: number): number {
+function msUntilNext({ lastTick, addedAt, ports }: TriggerContext<TimerSettings>, intervalMs: number): number {
   const left = (lastTick ?? addedAt) + intervalMs - ports.clock.wallTime();
   return left > 0 && left <= intervalMs ? left : intervalMs;
 }

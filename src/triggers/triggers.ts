@@ -1,6 +1,6 @@
 /** The triggers of all sessions of a program, their kinds, and the channels that they read. */
-import { quoted } from "../core/base/wording.ts";
-import { checkedVisibleName } from "../core/base/visible-name.ts";
+import { quoteValue } from "../core/base/wording.ts";
+import { checkVisibleName } from "../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
 import { checkArgument, hasMethods } from "../core/check-argument.ts";
@@ -35,7 +35,7 @@ export function createTriggers(options: TriggersOptions = {}): Triggers {
   if (!Number.isSafeInteger(maxTriggers) || maxTriggers < 1)
     throw new ToolError(
       "invalid_argument",
-      `maxTriggers of createTriggers() is ${quoted(maxTriggers)}; it takes an integer of at least 1.`,
+      `maxTriggers of createTriggers() is ${quoteValue(maxTriggers)}; it takes an integer of at least 1.`,
     );
   return new Triggers(channels, knownTriggers([timerTrigger, scheduleTrigger, channelTrigger, ...kinds]), maxTriggers);
 }
@@ -67,7 +67,7 @@ export class Triggers {
     const { name } = definition;
     if (name === undefined)
       throw new ToolError("invalid_argument", "A declared trigger needs a name, which identifies it after a restart.");
-    checkedVisibleName(name, "The name of a trigger");
+    checkVisibleName(name, "The name of a trigger");
     if (this.#declared.has(name)) throw new ToolError("duplicate", `The trigger ${JSON.stringify(name)} is already declared.`);
     this.#declared.set(name, definition);
   }

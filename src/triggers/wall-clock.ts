@@ -23,31 +23,31 @@ export class WallClock {
   }
 
   /** Returns the local time at a time, truncated to whole seconds. */
-  shownAt(time: number): number {
+  toLocalTime(time: number): number {
     const parts = new Map(this.#format.formatToParts(time).map(({ type, value }) => [type, Number(value)]));
     const of = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0;
     return Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second"));
   }
 
   /** When the clock shows a local time: the first time if it is set back over it, the moment of the change if it is set forward over it. */
-  timeOf(shown: number): number {
-    const times = [this.#aheadAt(shown - DAY_MS), this.#aheadAt(shown + DAY_MS)].map((aheadMs) => shown - aheadMs);
+  fromLocalTime(shown: number): number {
+    const times = [this.#offsetAt(shown - DAY_MS), this.#offsetAt(shown + DAY_MS)].map((aheadMs) => shown - aheadMs);
     const [first = shown, last = shown] = times.toSorted((a, b) => a - b);
-    const found = [first, last].find((time) => this.shownAt(time) === shown);
-    return found ?? this.#changeBetween(first, last);
+    const found = [first, last].find((time) => this.toLocalTime(time) === shown);
+    return found ?? this.#findChange(first, last);
   }
 
   /** How far the zone is ahead of UTC at a time, in milliseconds. */
-  #aheadAt(time: number): number {
-    return this.shownAt(time) - Math.floor(time / SECOND_MS) * SECOND_MS;
+  #offsetAt(time: number): number {
+    return this.toLocalTime(time) - Math.floor(time / SECOND_MS) * SECOND_MS;
   }
 
-  #changeBetween(before: number, after: number): number {
-    const aheadMs = this.#aheadAt(before);
+  #findChange(before: number, after: number): number {
+    const aheadMs = this.#offsetAt(before);
     let [from, to] = [before, after];
     while (to - from > SECOND_MS) {
       const middle = Math.floor((from + to) / 2 / SECOND_MS) * SECOND_MS;
-      if (this.#aheadAt(middle) === aheadMs) from = middle;
+      if (this.#offsetAt(middle) === aheadMs) from = middle;
       else to = middle;
     }
     return to;

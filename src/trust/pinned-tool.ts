@@ -44,11 +44,11 @@ const MAX_KEPT_CHARS = 16_384;
 export function pinTool(tool: Tool): PinnedTool {
   const { name, fields, faults } = readDefinition(tool);
   if (faults.length > 0) throw new ToolError("invalid_schema", `The tool ${JSON.stringify(name)} cannot be pinned.`, { details: faults });
-  const kept = [...fields].map(([field, value]): [DefinitionField, PinnedField] => [field, keep(value)]);
+  const kept = [...fields].map(([field, value]): [DefinitionField, PinnedField] => [field, toPinnedField(value)]);
   return { name, fingerprint: definitionFingerprint(tool), fields: new Map(kept) };
 }
 
-function keep(value: JsonValue): PinnedField {
+function toPinnedField(value: JsonValue): PinnedField {
   const text = canonicalJson(value);
   return text.length <= MAX_KEPT_CHARS ? { value } : { sha256: fieldHash(value), bytes: Buffer.byteLength(text) };
 }

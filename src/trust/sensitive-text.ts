@@ -1,8 +1,8 @@
 /** Finds secrets, e-mail addresses and telephone numbers in text, by their form. */
-import { nameWords, singular } from "../schema/example/name-words.ts";
+import { nameWords, toSingular } from "../schema/example/name-words.ts";
 
 /** A range in a text. */
-export interface Found {
+export interface SensitiveRange {
   readonly start: number;
   readonly end: number;
   /** The kind of value, such as `API key`; never the value itself. */
@@ -22,7 +22,7 @@ const NAMED_SECRET = String.raw`(?:pass(?:word|wd|phrase|code)|secret|api[_-]?ke
  *
  * @see https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
  */
-const FORMS: readonly SecretForm[] = [
+const SECRET_FORMS: readonly SecretForm[] = [
   {
     what: "private key",
     pattern: /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|(?=-----END)|$)/dgsu,
@@ -62,24 +62,24 @@ const PHONE =
 const RESERVED_EMAIL = /(?:@|%40|\.)(?:example(?:\.(?:com|org|net))?|test|invalid|localhost)$/iu;
 const RESERVED_PHONE = /555\D?01\d\d$/u;
 
-export function secretsIn(text: string): readonly Found[] {
-  const found = text.length < MIN_SECRET ? [] : [...writtenSecrets(text), ...encodedSecrets(text)];
-  const cards = /\d/u.test(text) ? matches(text, CARD, "card number").filter(({ start, end }) => isCard(text.slice(start, end))) : [];
-  return [...found.filter(({ start, end }) => !MASKED.test(text.slice(start, end))), ...cards];
+export function findSecrets(text: string): readonly SensitiveRange[] {
+  const found = text.length < MIN_SECRET ? [] : [...findPlainSecrets(text), ...findEncodedSecrets(text)];
+  const cards = /\d/u.test(text) ? findMatches(text, CARD, "card number").filter(({ start, end }) => isCard(text.slice(start, end))) : [];
+  return [...found.filter(({ start, end }) => !MASKED_VALUE.test(text.slice(start, end))), ...cards];
 }
 
-function writtenSecrets(text: string): readonly Found[] {
-  return FORMS.flatMap(({ what, pattern }) => matches(text, pattern, what));
+function findPlainSecrets(text: string): readonly SensitiveRange[] {
+  return SECRET_FORMS.flatMap(({ what, pattern }) => findMatches(text, pattern, what));
 }
 
 const BASE64 = /(?<![\w+/=-])[A-Za-z\d+/_-]{16}[A-Za-z\d+/_-]*?(?![A-Za-z\d+/_-])={0,2}(?![\w+/=-])/dgu;
 
 /** Finds base64 that decodes to text with a secret, an address or a number; all of it counts. */
-function encodedSecrets(text: string): readonly Found[] {
-  return matches(text, BASE64, "encoded secret").filter(({ start, end }) => {
+function findEncodedSecrets(text: string): readonly SensitiveRange[] {
+  return findMatches(text, BASE64, "encoded secret").filter(({ start, end }) => {
     const plain = Buffer.from(text.slice(start, end), "base64").toString("utf8");
     return (
-      !/[^\P{C}\s]|\uFFFD/u.test(plain) && (writtenSecrets(plain).length > 0 || emailsIn(plain).length > 0 || phonesIn(plain).length > 0)
+      !/[^\P{C}\s]|\uFFFD/u.test(plain) && (findPlainSecrets(plain).length > 0 || findEmails(plain).length > 0 || findPhones(plain).length > 0)
     );
   });
 }
@@ -88,47 +88,47 @@ function encodedSecrets(text: string): readonly Found[] {
 const DISGUISE = /[\p{Cf}\uFF01-\uFF5E]/u;
 
 /** The text without characters that disguise a value in it; the same text if that reveals nothing more. */
-export function undisguised(text: string): string {
+export function removeDisguise(text: string): string {
   if (!DISGUISE.test(text)) return text;
   const plain = text
     .replaceAll(/\p{Cf}/gu, "")
     .replaceAll(/[\uFF01-\uFF5E]/gu, (sign) => String.fromCodePoint((sign.codePointAt(0) ?? 0) - 0xfe_e0));
-  return sensitiveCount(plain) > sensitiveCount(text) ? plain : text;
+  return countSensitive(plain) > countSensitive(text) ? plain : text;
 }
 
 /** Joins the pieces of a text if a value spans their edges; otherwise returns them unchanged. */
-export function unsplit(texts: readonly string[]): readonly string[] {
+export function joinIfSplit(texts: readonly string[]): readonly string[] {
   if (texts.length < 2) return texts;
   const whole = texts.join("");
-  return sensitiveCount(whole) > texts.reduce((sum, text) => sum + sensitiveCount(text), 0) ? [whole] : texts;
+  return countSensitive(whole) > texts.reduce((sum, text) => sum + countSensitive(text), 0) ? [whole] : texts;
 }
 
-function sensitiveCount(text: string): number {
-  return secretsIn(text).length + emailsIn(text).length + phonesIn(text).length;
+function countSensitive(text: string): number {
+  return findSecrets(text).length + findEmails(text).length + findPhones(text).length;
 }
 
 /** Values that look like replacements; no replacement may be equal to one of them. */
-export function reservedIn(text: string): readonly string[] {
+export function findReplacementLike(text: string): readonly string[] {
   const found = [/\[secret \d+\]/gu, EMAIL, PHONE].flatMap((pattern) => Array.from(text.matchAll(pattern), ([value]) => value));
   return found.map((value) => value.toLowerCase());
 }
 
-export function emailsIn(text: string): readonly Found[] {
+export function findEmails(text: string): readonly SensitiveRange[] {
   if (!text.includes("@") && !text.includes("%40")) return [];
-  return matches(text, EMAIL, "e-mail address").filter(({ start, end }) => !RESERVED_EMAIL.test(text.slice(start, end)));
+  return findMatches(text, EMAIL, "e-mail address").filter(({ start, end }) => !RESERVED_EMAIL.test(text.slice(start, end)));
 }
 
-export function phonesIn(text: string): readonly Found[] {
+export function findPhones(text: string): readonly SensitiveRange[] {
   if (!/\d{3}/u.test(text)) return [];
-  return matches(text, PHONE, "telephone number").filter(({ start, end }) => !RESERVED_PHONE.test(text.slice(start, end)));
+  return findMatches(text, PHONE, "telephone number").filter(({ start, end }) => !RESERVED_PHONE.test(text.slice(start, end)));
 }
 
 const MIN_SECRET = 4;
 /** Masked values and placeholders. */
-const MASKED = /^(?:[*•x.…]+?|\[.*?|<.*?|\$\{.*?|\{\{.*?|null|none|true|false|undefined|required|string|redacted.*?)$/iu;
+const MASKED_VALUE = /^(?:[*•x.…]+?|\[.*?|<.*?|\$\{.*?|\{\{.*?|null|none|true|false|undefined|required|string|redacted.*?)$/iu;
 
-function matches(text: string, pattern: RegExp, what: string): readonly Found[] {
-  const found: Found[] = [];
+function findMatches(text: string, pattern: RegExp, what: string): readonly SensitiveRange[] {
+  const found: SensitiveRange[] = [];
   for (const { indices } of text.matchAll(pattern)) {
     const place = indices?.groups === undefined ? indices?.[0] : indices.groups["secret"];
     if (place !== undefined) found.push({ start: place[0], end: place[1], what });
@@ -160,7 +160,7 @@ const KEY_OWNERS = new Set("api,access,private,secret,encryption,signing,license
 /** Whether the value of a property with this name is a secret: `password`, `api_key`, `accessToken`, `api_keys`; not `page_token` or `max_tokens`. */
 export function isSecretName(name: string): boolean {
   const words = nameWords(name);
-  const last = singular(words.at(-1) ?? "");
+  const last = toSingular(words.at(-1) ?? "");
   const before = words.at(-2) ?? "";
   if (SECRET_WORDS.has(last) || SECRET_WORDS.has(words.at(-1) ?? "")) return true;
   if (last === "token" && words.length === 1) return words[0] === "token";

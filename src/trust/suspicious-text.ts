@@ -7,9 +7,9 @@
 import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { readDefinition } from "../schema/definition-fingerprint.ts";
-import { spell } from "./definition-diff.ts";
+import { formatPath } from "./definition-diff.ts";
 import { CHARACTER_RULES, NAME_RULES, WORD_RULES, type SuspiciousPattern } from "./suspicious-patterns.ts";
-import { quoted } from "../core/base/visible-text.ts";
+import { quoteExcerpt } from "../core/base/visible-text.ts";
 
 const MAX_FINDINGS = 10;
 /** Maximum number of strings of a definition that are searched; more are a finding themselves. */
@@ -19,9 +19,9 @@ const MAX_DEPTH = 64;
 const MAX_DESCRIPTION = 10_000;
 const QUOTED_LENGTH = 120;
 /** Number of characters shown before a match. */
-const LEAD = 20;
+const LEAD_LENGTH = 20;
 
-interface Place {
+interface TextPlace {
   readonly path: readonly (string | number)[];
   readonly text: string;
   /** Whether the text is the name of a tool or parameter rather than a sentence. */
@@ -35,66 +35,66 @@ interface Place {
 export function suspiciousText(tool: Tool): readonly string[] {
   const findings = new Set<string>();
   let count = 0;
-  for (const place of textsOf(tool)) {
+  for (const place of listTexts(tool)) {
     if (++count > MAX_TEXTS) findings.add(`the definition has more than ${MAX_TEXTS} texts; only those were looked at`);
     if (count > MAX_TEXTS || findings.size >= MAX_FINDINGS) break;
-    for (const finding of lookAt(place)) findings.add(`${spell(place.path)} ${finding}`);
+    for (const finding of findIn(place)) findings.add(`${formatPath(place.path)} ${finding}`);
   }
   return [...findings].slice(0, MAX_FINDINGS);
 }
 
-function* textsOf(tool: Tool): Generator<Place> {
+function* listTexts(tool: Tool): Generator<TextPlace> {
   yield { path: ["name"], text: tool.name, isName: true };
-  for (const [field, value] of readDefinition(tool).fields) yield* texts(value, [field], MAX_DEPTH);
+  for (const [field, value] of readDefinition(tool).fields) yield* walkTexts(value, [field], MAX_DEPTH);
 }
 
 /** Every string in a value, and every key. */
-function* texts(value: JsonValue, path: Place["path"], depthLeft: number): Generator<Place> {
+function* walkTexts(value: JsonValue, path: TextPlace["path"], depthLeft: number): Generator<TextPlace> {
   if (typeof value === "string") yield { path, text: value, isName: false };
   if (depthLeft === 0) return;
   if (isJsonArray(value)) {
-    for (const [index, item] of value.entries()) if (mayHoldText(item)) yield* texts(item, [...path, index], depthLeft - 1);
+    for (const [index, item] of value.entries()) if (mayContainText(item)) yield* walkTexts(item, [...path, index], depthLeft - 1);
   } else if (isJsonObject(value)) {
     for (const [key, item] of Object.entries(value)) {
       yield { path: [...path, key], text: key, isName: true };
-      if (mayHoldText(item)) yield* texts(item, [...path, key], depthLeft - 1);
+      if (mayContainText(item)) yield* walkTexts(item, [...path, key], depthLeft - 1);
     }
   }
 }
 
-function mayHoldText(value: JsonValue): boolean {
+function mayContainText(value: JsonValue): boolean {
   return typeof value === "string" || (typeof value === "object" && value !== null);
 }
 
-function* lookAt({ path, text, isName }: Place): Generator<string> {
+function* findIn({ path, text, isName }: TextPlace): Generator<string> {
   if (path[0] === "description" && text.length > MAX_DESCRIPTION) yield `has ${text.length} characters: more than anyone would read`;
-  yield* matches(text, CHARACTER_RULES);
-  if (text.length < SHORTEST) return;
-  if (isName) yield* matches(text, NAME_RULES);
-  yield* matches(plain(isName ? spaced(text) : text), WORD_RULES);
+  yield* matchRules(text, CHARACTER_RULES);
+  if (text.length < MIN_TEXT_LENGTH) return;
+  if (isName) yield* matchRules(text, NAME_RULES);
+  yield* matchRules(normalizeText(isName ? splitIdentifier(text) : text), WORD_RULES);
 }
 
 /** Minimum length of a text that word rules can match. */
-const SHORTEST = 6;
+const MIN_TEXT_LENGTH = 6;
 
-function* matches(text: string, rules: readonly SuspiciousPattern[]): Generator<string> {
+function* matchRules(text: string, rules: readonly SuspiciousPattern[]): Generator<string> {
   for (const { pattern, says } of rules) {
     const at = text.search(pattern);
-    if (at >= 0) yield `${says}: ${excerpt(text, at)}`;
+    if (at >= 0) yield `${says}: ${formatExcerpt(text, at)}`;
   }
 }
 
-function excerpt(text: string, at: number): string {
-  const earliest = Math.max(0, at - LEAD);
+function formatExcerpt(text: string, at: number): string {
+  const earliest = Math.max(0, at - LEAD_LENGTH);
   const space = earliest === 0 ? -1 : text.indexOf(" ", earliest);
   const start = space >= 0 && space < at ? space + 1 : earliest;
   const end = start + QUOTED_LENGTH;
-  const piece = quoted(text.slice(start, end).trim(), QUOTED_LENGTH);
+  const piece = quoteExcerpt(text.slice(start, end).trim(), QUOTED_LENGTH);
   return `${start > 0 ? "…" : ""}${piece}${end < text.length ? "…" : ""}`;
 }
 
 /** Removes what hides words: other forms of letters, invisible characters, line breaks and capitals. */
-function plain(text: string): string {
+function normalizeText(text: string): string {
   return text
     .normalize("NFKC")
     .replaceAll(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, "")
@@ -104,6 +104,6 @@ function plain(text: string): string {
 }
 
 /** Splits an identifier into words: `contentOf_id_rsa` → `content Of id rsa`. */
-function spaced(name: string): string {
+function splitIdentifier(name: string): string {
   return name.replaceAll(/(?<=[a-z])(?=[A-Z])|[_-]/gu, " ");
 }

@@ -7,8 +7,8 @@ import type { Tool } from "../core/tool.ts";
 import { definitionFingerprint, readDefinition } from "../schema/definition-fingerprint.ts";
 import { definitionDiff } from "./definition-diff.ts";
 import type { LockData, PinnedTool } from "./pinned-tool.ts";
-import { shellWord } from "../core/base/shell-word.ts";
-import { quoted } from "../core/base/visible-text.ts";
+import { quoteForShell } from "../core/base/shell-word.ts";
+import { quoteExcerpt } from "../core/base/visible-text.ts";
 
 /** Maximum number of characters shown of the description of a new tool. */
 const SHOWN_LENGTH = 1_000;
@@ -44,7 +44,7 @@ function checkTool(toolset: string, tool: Tool, pinned: readonly PinnedTool[]): 
   const [first] = pinned;
   if (first === undefined)
     return blocked(toolset, `The tool ${name} was not there when its toolset was pinned.`, [
-      `description: ${quoted(tool.description, SHOWN_LENGTH)}`,
+      `description: ${quoteExcerpt(tool.description, SHOWN_LENGTH)}`,
     ]);
   const fingerprint = definitionFingerprint(tool);
   if (pinned.some((one) => one.fingerprint === fingerprint)) return undefined;
@@ -54,6 +54,6 @@ function checkTool(toolset: string, tool: Tool, pinned: readonly PinnedTool[]): 
 function blocked(toolset: string, message: string, details: readonly string[]): ToolError {
   return new ToolError("definition_changed", message, {
     details,
-    operatorHint: `If the change is intended: haft lock ${shellWord(toolset)}`,
+    operatorHint: `If the change is intended: haft lock ${quoteForShell(toolset)}`,
   });
 }

@@ -3,21 +3,21 @@ import type { JsonObject } from "../core/base/json.ts";
 
 type Side = "user" | "assistant";
 
-export interface AskOptions {
+export interface UserTurnOptions {
   /** Whether the messages are a request for the next one, so that the last may not be the assistant's. @default false */
-  readonly asks?: boolean;
+  readonly mustEndWithUser?: boolean;
 }
 
 /** How a provider's blocks are read and written. */
 export interface TurnRules {
   /** Returns a text block of the user. */
-  text(text: string): JsonObject;
+  toTextBlock(toTextBlock: string): JsonObject;
   /** Whether an assistant message that ends with this block is paused: the provider continues it when it is sent back. */
-  isPause(block: JsonObject): boolean;
+  isPauseBlock(block: JsonObject): boolean;
   /** Returns the blocks without the provider-executed calls that have no result in them or in `behind`, the blocks after them. */
-  answered(blocks: readonly JsonObject[], behind: readonly JsonObject[]): readonly JsonObject[];
+  withoutUnansweredCalls(blocks: readonly JsonObject[], behind: readonly JsonObject[]): readonly JsonObject[];
   /** Whether this is a block of reasoning, with which an assistant message may not end. */
-  isThought(block: JsonObject): boolean;
+  isReasoningBlock(block: JsonObject): boolean;
 }
 
 /**
@@ -27,7 +27,7 @@ export interface TurnRules {
  * before each assistant message that follows another, in the request for it and in all later requests, which then have the same prefix.
  */
 export class AlternatingTurns {
-  readonly written: { readonly role: Side; readonly content: JsonObject[] }[] = [];
+  readonly messages: { readonly role: Side; readonly content: JsonObject[] }[] = [];
   readonly #rules: TurnRules;
 
   constructor(rules: TurnRules) {
@@ -35,62 +35,62 @@ export class AlternatingTurns {
   }
 
   /** Whether the last message is the assistant's and is not paused. */
-  get isAnswered(): boolean {
-    const last = this.written.at(-1);
+  get endsWithAssistant(): boolean {
+    const last = this.messages.at(-1);
     const block = last?.content.at(-1);
-    return last?.role === "assistant" && block !== undefined && !this.#rules.isPause(block);
+    return last?.role === "assistant" && block !== undefined && !this.#rules.isPauseBlock(block);
   }
 
   /** Whether a system message is written as the user's: adding it to the system prompt would invalidate the cache of everything after it. */
-  get takesNotes(): boolean {
-    return this.written.at(-1)?.role === "user" || this.isAnswered;
+  get writesSystemAsUser(): boolean {
+    return this.messages.at(-1)?.role === "user" || this.endsWithAssistant;
   }
 
-  answer(blocks: readonly JsonObject[]): void {
+  addAssistantBlocks(blocks: readonly JsonObject[]): void {
     if (blocks.length === 0) return;
     this.askToContinue();
-    this.#keep((content) => this.#rules.answered(content, blocks));
+    this.#replaceAssistantBlocks((content) => this.#rules.withoutUnansweredCalls(content, blocks));
     this.#add("assistant", blocks);
   }
 
   /** Adds the results of the calls of the last answer. */
-  results(blocks: readonly JsonObject[]): void {
+  addResults(blocks: readonly JsonObject[]): void {
     if (blocks.length > 0) this.#add("user", blocks);
   }
 
   /** Adds a message of the user. It ends a pause: provider-executed calls without a result are removed. */
-  say(blocks: readonly JsonObject[]): void {
+  addUserBlocks(blocks: readonly JsonObject[]): void {
     if (blocks.length === 0) return;
-    this.#end();
+    this.#trimAssistantMessage();
     this.#add("user", blocks);
   }
 
   /** Adds a user message that asks the assistant to continue if its message is the last, or to begin if there is no message yet. */
   askToContinue(): void {
-    if (this.written.length === 0) this.#add("user", [this.#rules.text(OPENING_TEXT)]);
-    if (!this.isAnswered) return;
-    this.#end();
-    if (this.written.at(-1)?.role === "assistant") this.#add("user", [this.#rules.text(CONTINUE_TEXT)]);
+    if (this.messages.length === 0) this.#add("user", [this.#rules.toTextBlock(OPENING_TEXT)]);
+    if (!this.endsWithAssistant) return;
+    this.#trimAssistantMessage();
+    if (this.messages.at(-1)?.role === "assistant") this.#add("user", [this.#rules.toTextBlock(CONTINUE_TEXT)]);
   }
 
   #add(role: Side, blocks: readonly JsonObject[]): void {
-    const last = this.written.at(-1);
+    const last = this.messages.at(-1);
     if (last?.role === role) last.content.push(...blocks);
-    else this.written.push({ role, content: [...blocks] });
+    else this.messages.push({ role, content: [...blocks] });
   }
 
   /** Removes the blocks with which the assistant's message may not end. */
-  #end(): void {
-    this.#keep((content) => {
-      const blocks = this.#rules.answered(content, []);
-      return blocks.slice(0, blocks.findLastIndex((block) => !this.#rules.isThought(block)) + 1);
+  #trimAssistantMessage(): void {
+    this.#replaceAssistantBlocks((content) => {
+      const blocks = this.#rules.withoutUnansweredCalls(content, []);
+      return blocks.slice(0, blocks.findLastIndex((block) => !this.#rules.isReasoningBlock(block)) + 1);
     });
   }
 
-  #keep(choose: (content: readonly JsonObject[]) => readonly JsonObject[]): void {
-    const last = this.written.at(-1);
+  #replaceAssistantBlocks(choose: (content: readonly JsonObject[]) => readonly JsonObject[]): void {
+    const last = this.messages.at(-1);
     if (last?.role !== "assistant") return;
-    this.written.pop();
+    this.messages.pop();
     const kept = choose(last.content);
     if (kept.length > 0) this.#add("assistant", kept);
   }

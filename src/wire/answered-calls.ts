@@ -14,7 +14,7 @@ export function answeredName({ name, offeredName }: Pick<AnsweredCall, "name" | 
 }
 
 /** Wraps `encode` so that it refuses answers whose ids do not match the calls. */
-export function checkingAnswers(encode: (answers: readonly AnsweredCall[]) => readonly JsonObject[]): EncodeResults {
+export function withAnswerChecks(encode: (answers: readonly AnsweredCall[]) => readonly JsonObject[]): EncodeResults {
   return (answers, calls) => {
     checkAnswers(answers, calls);
     return encode(answers);

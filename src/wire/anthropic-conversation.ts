@@ -1,24 +1,24 @@
 /** A conversation as the system prompt and messages of Anthropic's Messages API. */
 import type { ContentPart } from "../core/content.ts";
-import { pdfData } from "../core/data-uri.ts";
+import { readPdfData } from "../core/data-uri.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText, type ToolResult } from "../core/result.ts";
-import { AlternatingTurns, type AskOptions, type TurnRules } from "./alternating-turns.ts";
+import { AlternatingTurns, type UserTurnOptions, type TurnRules } from "./alternating-turns.ts";
 import {
   answerText,
   contentParts,
   contentText,
   conversationSteps,
-  inputObject,
+  toInputObject,
   isErrorAnswer,
-  isShownImage,
+  isSupportedImage,
   nativeBlocks,
-  wellFormed,
-  withReturnableName,
+  toWellFormedJson,
+  withValidName,
 } from "./conversation-steps.ts";
-import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
-import { writtenOnce } from "./written-once.ts";
+import type { AssistantStep, PromptStep, WireCall } from "./conversation-steps.ts";
+import { withStepCache } from "./written-once.ts";
 
 export interface AnthropicConversation {
   /** The `system` of a request: system messages that are not written as the user's. Left out if there is none. */
@@ -29,7 +29,7 @@ export interface AnthropicConversation {
   readonly toolNames: ReadonlyMap<string, string>;
 }
 
-export interface AnthropicOptions extends AskOptions {
+export interface AnthropicOptions extends UserTurnOptions {
   /** The names of the tools of the request that have `defer_loading`: `tool_reference` blocks may refer to these. @default none */
   readonly deferred?: ReadonlySet<string>;
 }
@@ -53,54 +53,54 @@ export const ANTHROPIC = "anthropic-messages";
  */
 export function toAnthropicMessages(
   messages: readonly ModelMessage[],
-  { asks = false, deferred = NO_NAMES }: AnthropicOptions = {},
+  { mustEndWithUser = false, deferred = NO_NAMES }: AnthropicOptions = {},
 ): AnthropicConversation {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const system: JsonObject[] = [];
   const turns = new AlternatingTurns(TURNS);
   for (const step of steps) {
     if (step.kind === "assistant") {
-      turns.answer(writeAssistant(step));
-      turns.results(writeFound(step, deferred) ?? writeResults(step));
-    } else if (step.kind !== "system") turns.say(writeSpoken(step));
-    else if (turns.takesNotes) turns.say(writeNote(step));
-    else system.push(...writeNote(step));
+      turns.addAssistantBlocks(writeAssistant(step));
+      turns.addResults(writeFound(step, deferred) ?? writeResults(step));
+    } else if (step.kind !== "system") turns.addUserBlocks(writePrompt(step));
+    else if (turns.writesSystemAsUser) turns.addUserBlocks(writeSystemNote(step));
+    else system.push(...writeSystemNote(step));
   }
-  if (asks) turns.askToContinue();
-  return { ...(system.length === 0 ? {} : { system }), messages: turns.written, toolNames };
+  if (mustEndWithUser) turns.askToContinue();
+  return { ...(system.length === 0 ? {} : { system }), messages: turns.messages, toolNames };
 }
 
-const writeAssistant = writtenOnce(
+const writeAssistant = withStepCache(
   (step: AssistantStep) =>
     nativeBlocks(step, ANTHROPIC, callIdOf)
       ?.filter(isSendable)
-      .map((block) => withReturnableName(block, callOf(block, step))) ?? ownBlocks(step),
+      .map((block) => withValidName(block, callOf(block, step))) ?? blocksFromStep(step),
 );
-const writeResults = writtenOnce((step: AssistantStep) => resultBlocks(step));
-const writeSpoken = writtenOnce(spokenBlocks);
-const writeNote = writtenOnce(({ content }: SpokenStep) => textBlock(contentText(content)));
+const writeResults = withStepCache((step: AssistantStep) => resultBlocks(step));
+const writePrompt = withStepCache(promptBlocks);
+const writeSystemNote = withStepCache(({ content }: PromptStep) => textBlock(contentText(content)));
 
 const ENDS: ReadonlySet<JsonValue | undefined> = new Set(["text", "tool_use", "thinking", "redacted_thinking"]);
 
 /** The result of a provider-executed call is in the same message as the call, unless the message is paused. */
 const TURNS: TurnRules = {
-  text: (text) => ({ type: "text", text }),
-  isPause: ({ type }) => !ENDS.has(type),
-  answered: (blocks, behind) => {
+  toTextBlock: (text) => ({ type: "text", text }),
+  isPauseBlock: ({ type }) => !ENDS.has(type),
+  withoutUnansweredCalls: (blocks, behind) => {
     const answered = new Set([...blocks, ...behind].map(({ tool_use_id: id }) => id));
     return blocks.filter(({ type, id }) => (type !== "server_tool_use" && type !== "mcp_tool_use") || answered.has(id));
   },
-  isThought,
+  isReasoningBlock,
 };
 
-export function isThought({ type }: JsonObject): boolean {
+export function isReasoningBlock({ type }: JsonObject): boolean {
   return type === "thinking" || type === "redacted_thinking";
 }
 
-function ownBlocks({ content, calls }: AssistantStep): readonly JsonObject[] {
+function blocksFromStep({ content, calls }: AssistantStep): readonly JsonObject[] {
   return [
     ...textBlock(contentText(content)),
-    ...calls.map(({ id, name, input }) => ({ type: "tool_use", id, name, input: inputObject(input) })),
+    ...calls.map(({ id, name, input }) => ({ type: "tool_use", id, name, input: toInputObject(input) })),
   ];
 }
 
@@ -115,7 +115,7 @@ function writeFound(step: AssistantStep, deferred: ReadonlySet<string>): readonl
 
 function resultBlocks(step: AssistantStep): readonly JsonObject[] {
   const made = nativeBlocks(step, ANTHROPIC, callIdOf) ?? [];
-  return step.calls.map(({ id, result }) => toolResultBlock(id, result, toolsetOf(made, id)));
+  return step.calls.map(({ id, result }) => toolResultBlock(id, result, findToolsetField(made, id)));
 }
 
 /**
@@ -145,12 +145,12 @@ function callOf(block: JsonObject, { calls }: AssistantStep): WireCall | undefin
 }
 
 /** Returns the `toolset_name` for the answer to a call of a toolset's member, which must name the toolset, too. */
-function toolsetOf(made: readonly JsonValue[], id: string): JsonObject {
-  return toolsetIn(made.filter(isJsonObject).find((block) => callIdOf(block) === id) ?? {});
+function findToolsetField(made: readonly JsonValue[], id: string): JsonObject {
+  return toolsetField(made.filter(isJsonObject).find((block) => callIdOf(block) === id) ?? {});
 }
 
 /** Returns the `toolset_name` field of a call, which its answer must repeat. */
-export function toolsetIn({ toolset_name: name }: JsonObject): JsonObject {
+export function toolsetField({ toolset_name: name }: JsonObject): JsonObject {
   return typeof name === "string" ? { toolset_name: name } : {};
 }
 
@@ -161,56 +161,56 @@ function isSendable(block: JsonValue): block is JsonObject {
   return type !== "text" || (typeof text === "string" && text.trim() !== "");
 }
 
-/** Returns the block that answers one call. @param toolset the fields returned by `toolsetIn` */
+/** Returns the block that answers one call. @param toolset the fields returned by `toolsetField` */
 export function toolResultBlock(id: string, result: ToolResult | undefined, toolset: JsonObject = {}): JsonObject {
   const block = { type: "tool_result", tool_use_id: id, ...toolset };
   if (isErrorAnswer(result)) return { ...block, content: answerText(result), is_error: true };
   const { output } = result ?? {};
   const isState = toolset["toolset_name"] === "browser" && isJsonObject(output) && output["type"] === "browser_state";
-  if (result === undefined || (!isState && result.content?.some(isShown) !== true)) return { ...block, content: answerText(result) };
+  if (result === undefined || (!isState && result.content?.some(isShownAsBlock) !== true)) return { ...block, content: answerText(result) };
   const { content = [], ...rest } = result;
-  if (isState) return { ...block, content: [wellFormed(output), ...content.flatMap(partBlock)] };
+  if (isState) return { ...block, content: [toWellFormedJson(output), ...content.flatMap(partBlock)] };
   return { ...block, content: [...textBlock(answerText({ ...rest, content: [] })), ...content.flatMap(partBlock)] };
 }
 
-function spokenBlocks({ kind, content, title }: SpokenStep): readonly JsonObject[] {
+function promptBlocks({ kind, content, title }: PromptStep): readonly JsonObject[] {
   const parts = contentParts(content);
   if (kind === "user") return parts.flatMap(partBlock);
   const source = documentSource(parts.filter((part) => documentPart(part) === undefined));
   return [
     ...parts.map(documentPart).filter((block) => block !== undefined),
-    ...(source === undefined ? [] : [{ type: "document", source, ...titled(title) }]),
+    ...(source === undefined ? [] : [{ type: "document", source, ...titleField(title) }]),
   ];
 }
 
 function documentSource(parts: readonly ContentPart[]): JsonObject | undefined {
-  if (parts.some(isShownImage)) return { type: "content", content: parts.flatMap(partBlock) };
+  if (parts.some(isSupportedImage)) return { type: "content", content: parts.flatMap(partBlock) };
   const data = contentText(parts);
   return data === "" ? undefined : { type: "text", media_type: "text/plain", data };
 }
 
-function isShown(part: ContentPart): boolean {
-  return isShownImage(part) || documentPart(part) !== undefined;
+function isShownAsBlock(part: ContentPart): boolean {
+  return isSupportedImage(part) || documentPart(part) !== undefined;
 }
 
 function partBlock(part: ContentPart): readonly JsonObject[] {
-  if (isShownImage(part)) return [{ type: "image", source: { type: "base64", media_type: part.mediaType, data: part.data } }];
+  if (isSupportedImage(part)) return [{ type: "image", source: { type: "base64", media_type: part.mediaType, data: part.data } }];
   const document = documentPart(part);
   return document === undefined ? textBlock(partText(part).toWellFormed()) : [document];
 }
 
 /** Returns the document block of a PDF that comes with its bytes. Text files are written as text, and URLs are not followed. */
 function documentPart(part: ContentPart): JsonObject | undefined {
-  const data = pdfData(part);
+  const data = readPdfData(part);
   if (data === undefined || part.type !== "file") return undefined;
   return {
     type: "document",
     source: { type: "base64", media_type: "application/pdf", data },
-    ...titled(part.name),
+    ...titleField(part.name),
   };
 }
 
-function titled(title: string | undefined): JsonObject {
+function titleField(title: string | undefined): JsonObject {
   return title === undefined || title === "" ? {} : { title: title.slice(0, MAX_TITLE_LENGTH).toWellFormed() };
 }
 

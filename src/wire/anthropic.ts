@@ -1,20 +1,20 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
-import { checkingAnswers } from "./answered-calls.ts";
-import { ANTHROPIC, isThought, toAnthropicMessages, toolResultBlock, toolsetIn, type AnthropicOptions } from "./anthropic-conversation.ts";
+import { withAnswerChecks } from "./answered-calls.ts";
+import { ANTHROPIC, isReasoningBlock, toAnthropicMessages, toolResultBlock, toolsetField, type AnthropicOptions } from "./anthropic-conversation.ts";
 import { ADAPTIVE, claudeCanBeForced, claudeEfforts, claudeTakesTemperature } from "./anthropic/claude-models.ts";
 import { MessageReader } from "./anthropic/message-reader.ts";
-import { withoutThoughts } from "./anthropic/refused-thoughts.ts";
+import { withoutReasoningBlocks } from "./anthropic/refused-thoughts.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
-import { chosenTool, namedWords } from "./own-tools.ts";
-import { textOf } from "./read-field.ts";
-import { effortFields, noTemperature } from "./reasoning-effort.ts";
-import { heldSchema, unsupportedReply } from "./response-format.ts";
+import { resolveToolChoice, declaredNames } from "./own-tools.ts";
+import { asString } from "./read-field.ts";
+import { effortFields, noTemperatureNote } from "./reasoning-effort.ts";
+import { enforcedSchema, unsupportedReplyNote } from "./response-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { asTextNotes } from "./text-notes.ts";
+import { withCallsAsText } from "./text-notes.ts";
 import type {
   AnsweredCall,
   EncodeMessagesOptions,
@@ -48,9 +48,9 @@ export function anthropicMessages(): WireFormat {
     encodeTools,
     encodeMessages,
     encodeRequest,
-    withoutRefused: (body, refusal) => withoutThoughts(body, refusal, isThought),
-    encodeResults: checkingAnswers(encodeResults),
-    decodeReply: (body, options) => new MessageReader(options).whole(body),
+    withoutRefused: (body, refusal) => withoutReasoningBlocks(body, refusal, isReasoningBlock),
+    encodeResults: withAnswerChecks(encodeResults),
+    decodeReply: (body, options) => new MessageReader(options).readWhole(body),
     decodeStream: (options) => new MessageReader(options),
   };
 }
@@ -60,7 +60,7 @@ function encodeTools(tools: readonly ModelTool[], { strict = false }: EncodeTool
     format: ANTHROPIC,
     subset: "json-schema",
     strictSubset: strict ? "anthropic-strict" : undefined,
-    ownNames,
+    ownNames: nativeToolNames,
     isClaude: true,
   } as const;
   return encodeEachTool(tools, rules, (tool) => ({
@@ -74,22 +74,22 @@ function encodeTools(tools: readonly ModelTool[], { strict = false }: EncodeTool
 /** `computer_toolset_20260801` has no `name`: calls of its members name the toolset `computer`. */
 const TOOLSET = /^(?<name>[a-z]+)_toolset_\d+$/u;
 
-function ownNames(words: JsonObject): readonly string[] {
-  const { name } = TOOLSET.exec(textOf(words["type"]) ?? "")?.groups ?? {};
-  return name === undefined ? namedWords(words) : [name];
+function nativeToolNames(words: JsonObject): readonly string[] {
+  const { name } = TOOLSET.exec(asString(words["type"]) ?? "")?.groups ?? {};
+  return name === undefined ? declaredNames(words) : [name];
 }
 
 function encodeMessages(
   messages: readonly ModelMessage[],
   { tools = true, ...options }: EncodeMessagesOptions & AnthropicOptions = {},
 ): EncodedMessages {
-  return toAnthropicMessages(tools ? messages : asTextNotes(messages), options);
+  return toAnthropicMessages(tools ? messages : withCallsAsText(messages), options);
 }
 
 /** Returns the names of the tools that the model sees once a result refers to them. */
 function deferredIn(tools: JsonValue): ReadonlySet<string> {
   const deferred = isJsonArray(tools) ? tools.filter(isJsonObject).filter((tool) => tool["defer_loading"] === true) : [];
-  return new Set(deferred.flatMap(namedWords));
+  return new Set(deferred.flatMap(declaredNames));
 }
 
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
@@ -99,31 +99,31 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const notes: WireNote[] = [...encoded.notes];
   candidateCount(request, { format: ANTHROPIC, most: 1 }, notes);
   const offered = tools.length > 0 || native["tools"] !== undefined;
-  const said = encodeMessages(request.messages, { tools: offered, asks: true, deferred: deferredIn(native["tools"] ?? tools) });
-  const system = [...systemBlocks(request.system), ...(said.system ?? [])];
+  const conversation = encodeMessages(request.messages, { tools: offered, mustEndWithUser: true, deferred: deferredIn(native["tools"] ?? tools) });
+  const system = [...systemBlocks(request.system), ...(conversation.system ?? [])];
   const { thinking, ...effort } = effortFields(
     request,
     { format: ANTHROPIC, model, efforts: claudeEfforts(model, request.toolChoice) },
     notes,
   );
   const isThinking = thinking === ADAPTIVE && native["thinking"] === undefined;
-  const temperate = temperature === undefined || (!isThinking && claudeTakesTemperature(model));
-  if (!temperate) notes.push(noTemperature(ANTHROPIC, model));
+  const acceptsTemperature = temperature === undefined || (!isThinking && claudeTakesTemperature(model));
+  if (!acceptsTemperature) notes.push(noTemperatureNote(ANTHROPIC, model));
   const body: JsonObject = {
     model,
     max_tokens,
     ...(system.length === 0 ? {} : { system }),
-    messages: said.messages,
+    messages: conversation.messages,
     ...omitUndefined({ container: containerOf(request.messages) }),
     ...(tools.length === 0 ? {} : { tools }),
     ...choiceOf(request, encoded, { model, notes }),
-    ...(temperature === undefined || !temperate ? {} : { temperature }),
+    ...(temperature === undefined || !acceptsTemperature ? {} : { temperature }),
     ...(thinking === undefined ? {} : { thinking }),
     ...(stream ? { stream } : {}),
     ...native,
     ...mergeNative("output_config", { ...effort, ...outputConfig(request, model, notes) }, native),
   };
-  return { body, toolNames: new Map([...said.toolNames, ...toolNames]), notes };
+  return { body, toolNames: new Map([...conversation.toolNames, ...toolNames]), notes };
 }
 
 /** Returns the container of the provider's code execution since the last user message: code that waits for results is only found with its id. */
@@ -140,10 +140,10 @@ const OLD_MODEL = /claude-(?:instant|[123](?!\d)|(?:sonnet|opus)-4-(?:0|\d{8})(?
 function outputConfig({ responseFormat }: ModelRequest, model: string, notes: WireNote[]): JsonObject {
   if (responseFormat === undefined) return {};
   if (OLD_MODEL.test(model)) {
-    notes.push(unsupportedReply(ANTHROPIC, `replies in JSON from ${model}`));
+    notes.push(unsupportedReplyNote(ANTHROPIC, `replies in JSON from ${model}`));
     return {};
   }
-  const schema = heldSchema(responseFormat, ANTHROPIC, notes);
+  const schema = enforcedSchema(responseFormat, ANTHROPIC, notes);
   return schema === undefined ? {} : { format: { type: "json_schema", schema } };
 }
 
@@ -159,7 +159,7 @@ function choiceOf(
   encoded: EncodedTools,
   { model, notes }: { readonly model: string; readonly notes: WireNote[] },
 ): JsonObject {
-  const name = chosenTool(toolChoice, encoded);
+  const name = resolveToolChoice(toolChoice, encoded);
   if (encoded.tools.length === 0) return {};
   const isRefused = toolChoice !== "auto" && toolChoice !== "none" && !claudeCanBeForced(model);
   if (isRefused) notes.push({ kind: "unsupported", note: `${ANTHROPIC} cannot require ${model} to make calls.` });
@@ -170,6 +170,6 @@ function choiceOf(
 }
 
 function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
-  const content = answers.map(({ id, result, native = {} }) => toolResultBlock(id ?? result.callId, result, toolsetIn(native)));
+  const content = answers.map(({ id, result, native = {} }) => toolResultBlock(id ?? result.callId, result, toolsetField(native)));
   return content.length === 0 ? [] : [{ role: "user", content }];
 }

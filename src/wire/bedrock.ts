@@ -1,16 +1,16 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
-import { checkingAnswers } from "./answered-calls.ts";
+import { withAnswerChecks } from "./answered-calls.ts";
 import { BEDROCK, ConverseWriter, textBlock, toConverseMessages } from "./bedrock/conversation.ts";
 import { ConverseReader } from "./bedrock/message-reader.ts";
 import { candidateCount } from "./candidates.ts";
 import { ADAPTIVE, claudeCanBeForced, claudeEfforts, claudeTakesTemperature } from "./anthropic/claude-models.ts";
-import { withoutThoughts } from "./anthropic/refused-thoughts.ts";
+import { withoutReasoningBlocks } from "./anthropic/refused-thoughts.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
-import { chosenTool, namedWords } from "./own-tools.ts";
-import { effortFields, effortsAs, noTemperature, type EffortFields } from "./reasoning-effort.ts";
-import { heldSchema, replyName, unsupportedReply } from "./response-format.ts";
+import { resolveToolChoice, declaredNames } from "./own-tools.ts";
+import { effortFields, mapEfforts, noTemperatureNote, type EffortFields } from "./reasoning-effort.ts";
+import { enforcedSchema, replyName, unsupportedReplyNote } from "./response-format.ts";
 import type { AnsweredCall, EncodeToolsOptions, EncodedRequest, EncodedTools, WireFormat, WireNote, WireTarget } from "./wire-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
@@ -33,9 +33,9 @@ export function bedrockConverse(): WireFormat {
     encodeTools,
     encodeMessages: toConverseMessages,
     encodeRequest,
-    withoutRefused: (body, refusal) => withoutThoughts(body, refusal, (block) => block["reasoningContent"] !== undefined),
-    encodeResults: checkingAnswers(encodeResults),
-    decodeReply: (body, options) => new ConverseReader(options).whole(body),
+    withoutRefused: (body, refusal) => withoutReasoningBlocks(body, refusal, (block) => block["reasoningContent"] !== undefined),
+    encodeResults: withAnswerChecks(encodeResults),
+    decodeReply: (body, options) => new ConverseReader(options).readWhole(body),
     decodeStream: (options) => new ConverseReader(options),
   };
 }
@@ -45,7 +45,7 @@ function encodeTools(tools: readonly ModelTool[], { strict = false, model = "" }
     format: BEDROCK,
     subset: NOVA.test(model) ? "bedrock-nova" : "json-schema",
     strictSubset: strict && !WITHOUT_SCHEMAS.test(model) ? "anthropic-strict" : undefined,
-    ownNames: (words: JsonObject) => namedWords(isJsonObject(words["toolSpec"]) ? words["toolSpec"] : words),
+    ownNames: (words: JsonObject) => declaredNames(isJsonObject(words["toolSpec"]) ? words["toolSpec"] : words),
     isClaude: isClaude(model),
   } as const;
   return encodeEachTool(tools, rules, (tool) => ({
@@ -66,18 +66,18 @@ function encodeRequest(request: ModelRequest, { model, strict = false }: WireTar
     notes.push({ kind: "unsupported", note: `${BEDROCK} cannot hold ${model} to the schemas of tools.` });
   const toolConfig = toolConfigOf(request, encoded, { model, notes });
   const offered = toolConfig["toolConfig"] !== undefined || native["toolConfig"] !== undefined;
-  const said = toConverseMessages(request.messages, { tools: offered, model, asks: true });
-  const system = [...textBlock(request.system ?? ""), ...(said.system ?? [])];
+  const conversation = toConverseMessages(request.messages, { tools: offered, model, mustEndWithUser: true });
+  const system = [...textBlock(request.system ?? ""), ...(conversation.system ?? [])];
   if (toolChoice !== "none" && request.parallelCalls === false) notes.push(NO_SWITCH);
   candidateCount(request, { format: BEDROCK, most: 1 }, notes);
   const { effort, ...ofModel } = effortFields(request, { format: BEDROCK, model, efforts: effortsOf(model, toolChoice) }, notes);
   const modelFields = mergeNative("additionalModelRequestFields", ofModel, native);
-  const isThinking = thinks(modelFields["additionalModelRequestFields"]);
-  const temperate = temperature === undefined || (!isThinking && claudeTakesTemperature(model));
-  if (!temperate) notes.push(noTemperature(BEDROCK, model));
-  const inferenceConfig = omitUndefined({ maxTokens, temperature: temperate ? temperature : undefined });
+  const isThinking = hasAdaptiveThinking(modelFields["additionalModelRequestFields"]);
+  const acceptsTemperature = temperature === undefined || (!isThinking && claudeTakesTemperature(model));
+  if (!acceptsTemperature) notes.push(noTemperatureNote(BEDROCK, model));
+  const inferenceConfig = omitUndefined({ maxTokens, temperature: acceptsTemperature ? temperature : undefined });
   const body: JsonObject = {
-    messages: said.messages,
+    messages: conversation.messages,
     ...(system.length === 0 ? {} : { system }),
     ...(Object.keys(inferenceConfig).length === 0 ? {} : { inferenceConfig }),
     ...toolConfig,
@@ -85,7 +85,7 @@ function encodeRequest(request: ModelRequest, { model, strict = false }: WireTar
     ...modelFields,
     ...mergeNative("outputConfig", { ...omitUndefined({ effort }), ...outputConfig(request, model, notes) }, native),
   };
-  return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
+  return { body, toolNames: new Map([...conversation.toolNames, ...encoded.toolNames]), notes };
 }
 
 const NO_SWITCH: WireNote = { kind: "unsupported", note: `${BEDROCK} has no setting for one call at a time.` };
@@ -94,15 +94,15 @@ function isClaude(model: string): boolean {
   return model.includes("claude");
 }
 
-function thinks(modelFields: JsonValue | undefined): boolean {
+function hasAdaptiveThinking(modelFields: JsonValue | undefined): boolean {
   return isJsonObject(modelFields) && modelFields["thinking"] === ADAPTIVE;
 }
 
 const NOVA_EFFORTS: EffortFields = {
-  ...effortsAs((maxReasoningEffort) => ({ reasoningConfig: { type: "enabled", maxReasoningEffort } }), ["low", "medium", "high"]),
+  ...mapEfforts((maxReasoningEffort) => ({ reasoningConfig: { type: "enabled", maxReasoningEffort } }), ["low", "medium", "high"]),
   none: { reasoningConfig: { type: "disabled" } },
 };
-const GPT_OSS_EFFORTS = effortsAs((effort) => ({ reasoning_effort: effort }), ["low", "medium", "high"]);
+const GPT_OSS_EFFORTS = mapEfforts((effort) => ({ reasoning_effort: effort }), ["low", "medium", "high"]);
 
 /**
  * `effort` is a field of the service; the others are fields of the model.
@@ -124,10 +124,10 @@ const WITHOUT_SCHEMAS =
 function outputConfig({ responseFormat }: ModelRequest, model: string, notes: WireNote[]): JsonObject {
   if (responseFormat === undefined) return {};
   if (WITHOUT_SCHEMAS.test(model)) {
-    notes.push(unsupportedReply(BEDROCK, `replies in JSON from ${model}`));
+    notes.push(unsupportedReplyNote(BEDROCK, `replies in JSON from ${model}`));
     return {};
   }
-  const schema = heldSchema(responseFormat, BEDROCK, notes);
+  const schema = enforcedSchema(responseFormat, BEDROCK, notes);
   if (schema === undefined) return {};
   const jsonSchema = { name: replyName(responseFormat), schema: JSON.stringify(schema) };
   return { textFormat: { type: "json_schema", structure: { jsonSchema } } };
@@ -142,7 +142,7 @@ function toolConfigOf(
   encoded: EncodedTools,
   { model, notes }: { readonly model: string; readonly notes: WireNote[] },
 ): JsonObject {
-  const name = chosenTool(toolChoice, encoded);
+  const name = resolveToolChoice(toolChoice, encoded);
   const { tools } = encoded;
   if (tools.length === 0 || toolChoice === "none") return {};
   if (toolChoice === "auto") return { toolConfig: { tools } };
@@ -155,6 +155,6 @@ function toolConfigOf(
 
 function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] {
   const writer = new ConverseWriter();
-  const content = answers.map(({ id, result }) => writer.result(id ?? result.callId, result));
+  const content = answers.map(({ id, result }) => writer.writeResult(id ?? result.callId, result));
   return content.length === 0 ? [] : [{ role: "user", content }];
 }

@@ -1,11 +1,11 @@
 /** The differences between providers that speak Chat Completions, as data. */
-import { checkText } from "../core/check-argument.ts";
+import { checkString } from "../core/check-argument.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { ReasoningEffort } from "../core/model.ts";
 import type { IdRule } from "./conversation-steps.ts";
 import type { SchemaSubset } from "./fit-schema.ts";
 import { openAiEfforts, takesTemperature } from "./openai-models.ts";
-import { effortsAs, type EffortFields } from "./reasoning-effort.ts";
+import { mapEfforts, type EffortFields } from "./reasoning-effort.ts";
 
 /** How a provider requires the reasoning of its own messages to be sent back. */
 export interface ReasoningRule {
@@ -80,7 +80,7 @@ const OPENAI_IDS: IdRule = { allowed: /^[\x21-\x7e]+$/u, maxLength: 40 };
 const MISTRAL_IDS: IdRule = { allowed: /^[A-Za-z0-9]{9}$/u, maxLength: 9, exactLength: 9 };
 
 const effortField = (effort: ReasoningEffort): JsonObject => ({ reasoning_effort: effort });
-const ANY_EFFORT = effortsAs(effortField);
+const ANY_EFFORT = mapEfforts(effortField);
 
 /** The features that most servers support; also used for providers that are not in the table. */
 export const PLAIN_CHAT: ChatVariant = {
@@ -110,7 +110,7 @@ type Difference = Partial<Omit<ChatVariant, "name">>;
 
 /** Returns the difference of a provider that supports these efforts, in OpenAI's field. */
 function efforts(...known: readonly ReasoningEffort[]): Difference {
-  const fields = effortsAs(effortField, known);
+  const fields = mapEfforts(effortField, known);
   return { efforts: () => fields };
 }
 
@@ -130,13 +130,13 @@ const NO_THINKING: JsonObject = { thinking: { type: "disabled" } };
 const THINKING: JsonObject = { thinking: { type: "enabled" } };
 /** DeepSeek reads `minimal` as `low`, and `medium` and `xhigh` as `high`. */
 const DEEPSEEK_EFFORTS: EffortFields = {
-  ...effortsAs((effort) => ({ ...THINKING, ...effortField(effort) }), ["minimal", "low", "medium", "high", "xhigh", "max"]),
+  ...mapEfforts((effort) => ({ ...THINKING, ...effortField(effort) }), ["minimal", "low", "medium", "high", "xhigh", "max"]),
   none: NO_THINKING,
 };
-const OPENROUTER_EFFORTS = effortsAs((effort) => ({ reasoning: { effort } }));
-const MISTRAL_EFFORTS = effortsAs(effortField, ["none", "high"]);
+const OPENROUTER_EFFORTS = mapEfforts((effort) => ({ reasoning: { effort } }));
+const MISTRAL_EFFORTS = mapEfforts(effortField, ["none", "high"]);
 /** @see https://docs.mistral.ai/inference/conversations/reasoning (2026-11) */
-const MISTRAL_LARGE_EFFORTS = effortsAs(effortField, ["low", "medium", "high"]);
+const MISTRAL_LARGE_EFFORTS = mapEfforts(effortField, ["low", "medium", "high"]);
 const ONE_REPLY: Difference = { maxCandidates: 1 };
 const ANY_OBJECT: Difference = { jsonReplies: ["json_object"] };
 const THINKS_ON: ReasoningRule = { field: "reasoning_content", when: "calls" };
@@ -239,7 +239,7 @@ const ALIASES: Readonly<Record<string, ChatVariantName>> = {
 
 /** Returns the variant of a provider; plain Chat Completions for an unknown provider. */
 export function chatVariant(provider: string): ChatVariant {
-  checkText(provider, "chatVariant()", "the name of a provider");
+  checkString(provider, "chatVariant()", "the name of a provider");
   const name = Object.hasOwn(ALIASES, provider) ? ALIASES[provider] : provider;
   const known = CHAT_VARIANTS.find((one) => one === name);
   if (known === undefined) return PLAIN_CHAT;

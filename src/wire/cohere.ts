@@ -4,27 +4,27 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../c
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import { partText, type ToolResult } from "../core/result.ts";
-import { checkingAnswers } from "./answered-calls.ts";
-import { CohereReader, FORMAT } from "./cohere/cohere-reader.ts";
+import { withAnswerChecks } from "./answered-calls.ts";
+import { CohereReader, COHERE_CHAT } from "./cohere/cohere-reader.ts";
 import {
   contentParts,
   contentText,
   conversationSteps,
   documentHeading,
-  isShownImage,
-  isSilent,
-  shownAnswer,
-  wellFormed,
+  isSupportedImage,
+  isEmptyStep,
+  nonEmptyAnswerText,
+  toWellFormedJson,
 } from "./conversation-steps.ts";
-import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import type { AssistantStep, ConversationStep, PromptStep, WireCall } from "./conversation-steps.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool, type WireTool } from "./encode-tools.ts";
 import { nativeMessage } from "./openai-chat/native-message.ts";
 import { textPart } from "./openai-conversation.ts";
-import { chosenTool } from "./own-tools.ts";
+import { resolveToolChoice } from "./own-tools.ts";
 import { effortFields, type EffortFields } from "./reasoning-effort.ts";
-import { replySchema, unsupportedReply } from "./response-format.ts";
-import { asTextNotes } from "./text-notes.ts";
+import { replySchema, unsupportedReplyNote } from "./response-format.ts";
+import { withCallsAsText } from "./text-notes.ts";
 import type {
   EncodedMessages,
   EncodedRequest,
@@ -34,7 +34,7 @@ import type {
   WireNote,
   WireTarget,
 } from "./wire-format.ts";
-import { writtenOnce } from "./written-once.ts";
+import { withStepCache } from "./written-once.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
@@ -48,20 +48,20 @@ const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
  */
 export function cohere(): WireFormat {
   return {
-    name: FORMAT,
+    name: COHERE_CHAT,
     framing: "sse",
     path: () => "/v2/chat",
     encodeTools,
     encodeMessages,
     encodeRequest,
-    encodeResults: checkingAnswers((answers) => writeResults(answers.map(({ id, result }) => ({ id: id ?? result.callId, result })))),
-    decodeReply: (body, options) => new CohereReader(options).whole(body),
+    encodeResults: withAnswerChecks((answers) => writeResults(answers.map(({ id, result }) => ({ id: id ?? result.callId, result })))),
+    decodeReply: (body, options) => new CohereReader(options).readWhole(body),
     decodeStream: (options) => new CohereReader(options),
   };
 }
 
 function encodeTools(tools: readonly ModelTool[]): EncodedTools {
-  return encodeEachTool(tools, { format: FORMAT, subset: "json-schema" }, writeTool);
+  return encodeEachTool(tools, { format: COHERE_CHAT, subset: "json-schema" }, writeTool);
 }
 
 function writeTool({ name, description, schema }: WireTool): JsonObject {
@@ -78,19 +78,19 @@ const MAX_STRICT_FIELDS = 200;
 function strictTools(tools: readonly ModelTool[], notes: WireNote[]): EncodedTools | undefined {
   const refused: (readonly [tool: string, why: string])[] = [];
   let fields = 0;
-  const encoded = encodeEachTool(tools, { format: FORMAT, subset: "json-schema", strictSubset: "cohere" }, (one) => {
-    const why = one.strict ? requiresNothing(one.schema) : "Its schema cannot be made strict.";
+  const encoded = encodeEachTool(tools, { format: COHERE_CHAT, subset: "json-schema", strictSubset: "cohere" }, (one) => {
+    const why = one.strict ? refusalReason(one.schema) : "Its schema cannot be made strict.";
     if (why !== undefined) refused.push([one.tool.name, why]);
     fields += countFields(one.schema);
     return writeTool(one);
   });
-  if (fields > MAX_STRICT_FIELDS) notes.push(notStrict(`Together they have more than ${MAX_STRICT_FIELDS} fields.`));
-  for (const [tool, why] of refused) notes.push({ ...notStrict(why), tool });
+  if (fields > MAX_STRICT_FIELDS) notes.push(notStrictNote(`Together they have more than ${MAX_STRICT_FIELDS} fields.`));
+  for (const [tool, why] of refused) notes.push({ ...notStrictNote(why), tool });
   return refused.length === 0 && fields <= MAX_STRICT_FIELDS ? encoded : undefined;
 }
 
-function notStrict(why: string): WireNote {
-  return { kind: "unsupported", note: `No tool is strict: ${FORMAT} holds the model to all of them or to none. ${why}` };
+function notStrictNote(why: string): WireNote {
+  return { kind: "unsupported", note: `No tool is strict: ${COHERE_CHAT} holds the model to all of them or to none. ${why}` };
 }
 
 function countFields(schema: JsonValue): number {
@@ -102,30 +102,30 @@ function countFields(schema: JsonValue): number {
 }
 
 function encodeMessages(messages: readonly ModelMessage[], { tools = true }: EncodeMessagesOptions = {}): EncodedMessages {
-  const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ANY_ID);
+  const { steps, toolNames } = conversationSteps(tools ? messages : withCallsAsText(messages), ANY_ID);
   return { messages: steps.flatMap((step) => writeStep(step)), toolNames };
 }
 
-const writeStep = writtenOnce((step: ConversationStep) => (step.kind === "assistant" ? writeAssistant(step) : [writeSpoken(step)]));
+const writeStep = withStepCache((step: ConversationStep) => (step.kind === "assistant" ? writeAssistant(step) : [writePrompt(step)]));
 
-function writeSpoken({ kind, content, title }: SpokenStep): JsonObject {
+function writePrompt({ kind, content, title }: PromptStep): JsonObject {
   if (kind === "system") return { role: "system", content: contentText(content) };
   const heading = kind === "document" ? `${documentHeading(title)}\n` : "";
   const parts = contentParts(content);
-  if (!parts.some(isShownImage)) return { role: "user", content: `${heading}${contentText(content)}` };
+  if (!parts.some(isSupportedImage)) return { role: "user", content: `${heading}${contentText(content)}` };
   return { role: "user", content: [...(heading === "" ? [] : [textPart(heading.trimEnd())]), ...parts.map(writePart)] };
 }
 
 function writeAssistant(step: AssistantStep): readonly JsonObject[] {
-  const native = nativeMessage(step, FORMAT);
-  if (native === undefined && isSilent(step)) return [];
+  const native = nativeMessage(step, COHERE_CHAT);
+  if (native === undefined && isEmptyStep(step)) return [];
   return [native ?? assistantMessage(step), ...writeResults(step.calls)];
 }
 
 /** Writes the results, followed by their images in a user message. */
 function writeResults(calls: readonly Pick<WireCall, "id" | "result">[]): readonly JsonObject[] {
   const shown = calls.flatMap(({ id, result }) => {
-    const images = result?.content?.filter(isShownImage) ?? [];
+    const images = result?.content?.filter(isSupportedImage) ?? [];
     return images.length === 0 ? [] : [textPart(`Attachments of ${id}:`), ...images.map(writePart)];
   });
   return [
@@ -148,12 +148,12 @@ function assistantMessage({ content, calls }: AssistantStep): JsonObject {
 /** Writes an object as a document; every other output, and every error, as text. */
 function resultContent(result: ToolResult | undefined): string | readonly JsonObject[] {
   if (result === undefined || result.error !== undefined || result.content !== undefined || !isJsonObject(result.output))
-    return shownAnswer(result);
-  return [{ type: "document", document: { data: wellFormed(result.output) } }];
+    return nonEmptyAnswerText(result);
+  return [{ type: "document", document: { data: toWellFormedJson(result.output) } }];
 }
 
 function writePart(part: ContentPart): JsonObject {
-  if (isShownImage(part)) return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
+  if (isSupportedImage(part)) return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
   return textPart(partText(part).toWellFormed());
 }
 
@@ -166,15 +166,15 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const offered = encoded.tools.length > 0;
   const conversation = encodeMessages(messages, { tools: offered || native["tools"] !== undefined });
   const notes: WireNote[] = [...encoded.notes, ...strictNotes];
-  if (parallelCalls !== undefined) notes.push({ kind: "unsupported", note: `${FORMAT} has no setting for several calls at once.` });
-  candidateCount(request, { format: FORMAT, most: 1 }, notes);
+  if (parallelCalls !== undefined) notes.push({ kind: "unsupported", note: `${COHERE_CHAT} has no setting for several calls at once.` });
+  candidateCount(request, { format: COHERE_CHAT, most: 1 }, notes);
   const body: JsonObject = {
     model,
     messages: [...(system === undefined ? [] : [{ role: "system", content: system.toWellFormed() }]), ...conversation.messages],
     ...(offered ? { tools: encoded.tools, ...(held === undefined ? {} : { strict_tools: true }) } : {}),
     ...(toolChoice === undefined ? {} : choiceOf(toolChoice, encoded)),
     ...omitUndefined({ max_tokens: maxOutputTokens, temperature }),
-    ...effortFields(request, { format: FORMAT, model, efforts: EFFORTS }, notes),
+    ...effortFields(request, { format: COHERE_CHAT, model, efforts: EFFORTS }, notes),
     ...jsonReply(request, offered, notes),
     stream,
     ...native,
@@ -197,14 +197,14 @@ const EFFORTS: EffortFields = { none: { thinking: { type: "disabled" } } };
 function jsonReply({ responseFormat }: ModelRequest, offered: boolean, notes: WireNote[]): JsonObject {
   if (responseFormat === undefined) return {};
   if (offered) {
-    notes.push(unsupportedReply(FORMAT, "replies in JSON with tools"));
+    notes.push(unsupportedReplyNote(COHERE_CHAT, "replies in JSON with tools"));
     return {};
   }
-  const schema = replySchema(responseFormat, { subset: "cohere", refusal: requiresNothing }, notes)?.schema;
+  const schema = replySchema(responseFormat, { subset: "cohere", refusal: refusalReason }, notes)?.schema;
   return { response_format: { type: "json_object", ...(schema === undefined ? {} : { json_schema: schema }) } };
 }
 
-function requiresNothing(schema: JsonObject): string | undefined {
+function refusalReason(schema: JsonObject): string | undefined {
   const open: JsonValue[] = [schema];
   for (let value = open.pop(); value !== undefined; value = open.pop()) {
     if (isJsonArray(value)) open.push(...value);
@@ -218,7 +218,7 @@ function requiresNothing(schema: JsonObject): string | undefined {
 }
 
 function choiceOf(choice: ToolChoice, encoded: EncodedTools): JsonObject {
-  const name = chosenTool(choice, encoded);
+  const name = resolveToolChoice(choice, encoded);
   if (encoded.tools.length === 0 || choice === "auto") return {};
   return { tool_choice: choice === "none" && name === undefined ? "NONE" : "REQUIRED" };
 }

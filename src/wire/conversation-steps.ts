@@ -4,14 +4,14 @@ import type { ContentPart } from "../core/content.ts";
 import { isDeepFrozen } from "../core/base/frozen.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { CallMessage, ModelMessage, NativeMessage } from "../core/message.ts";
-import { jobText } from "../core/job-message.ts";
+import { formatJobText } from "../core/job-message.ts";
 import { partText, resultText, type OfferedName, type ToolResult } from "../core/result.ts";
-import { RoundGroups, type ConversationRound } from "../core/rounds.ts";
+import { RoundGrouper, type ConversationRound } from "../core/rounds.ts";
 import { ProviderNames, providerName } from "./provider-name.ts";
-import { settle } from "./written-once.ts";
+import { markStable } from "./written-once.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
-export interface SpokenStep {
+export interface PromptStep {
   readonly kind: "user" | "system" | "document";
   readonly content: string | readonly ContentPart[];
   readonly title: string | undefined;
@@ -26,7 +26,7 @@ export interface AssistantStep {
   readonly calls: readonly WireCall[];
 }
 
-export type ConversationStep = SpokenStep | AssistantStep;
+export type ConversationStep = PromptStep | AssistantStep;
 
 export interface WireCall {
   /** Unique in the conversation, made only of characters that the provider allows. */
@@ -63,30 +63,30 @@ export interface IdRule {
  * a call is left out, and so is a message without content; of a repeated call, or of two results of one call, the first counts.
  *
  * For a conversation that extends the last one with the same first message, the same step objects are returned, and only the new messages are
- * processed: see `GrowingSteps`.
+ * processed: see `IncrementalSteps`.
  */
 export function conversationSteps(messages: readonly ModelMessage[], idRule: IdRule): ConversationSteps {
   const [first] = messages;
-  const kept = getOrAdd(KEPT, idRule, () => new WeakMap());
+  const kept = getOrAdd(CACHED_STEPS, idRule, () => new WeakMap());
   const known = first === undefined ? undefined : kept.get(first);
   if (first !== undefined) kept.delete(first);
-  const growing = known?.isBeginningOf(messages) === true ? known : new GrowingSteps(idRule);
-  growing.grow(messages);
-  if (first !== undefined && growing.isSettled) kept.set(first, growing);
-  return { steps: growing.steps.filter(saysSomething), toolNames: growing.toolNames };
+  const growing = known?.isPrefixOf(messages) === true ? known : new IncrementalSteps(idRule);
+  growing.extend(messages);
+  if (first !== undefined && growing.isStable) kept.set(first, growing);
+  return { steps: growing.steps.filter(hasStepContent), toolNames: growing.toolNames };
 }
 
 /** The steps of a conversation by its first message, with which they are garbage-collected. */
-const KEPT = new WeakMap<IdRule, WeakMap<ModelMessage, GrowingSteps>>();
+const CACHED_STEPS = new WeakMap<IdRule, WeakMap<ModelMessage, IncrementalSteps>>();
 
 /** The steps of one conversation, to which later messages are added. */
-class GrowingSteps {
+class IncrementalSteps {
   /** One step for each round. */
   readonly steps: ConversationStep[] = [];
   /** Whether later messages can only add calls to the last step: all messages are frozen, and every call has its result. */
-  isSettled = true;
+  isStable = true;
   #messages: readonly ModelMessage[] = [];
-  readonly #groups = new RoundGroups();
+  readonly #groups = new RoundGrouper();
   readonly #results = new Map<string, ToolResult>();
   readonly #names = new ProviderNames();
   readonly #ids: WireIds;
@@ -99,70 +99,70 @@ class GrowingSteps {
     return new Map(this.#names.decoded);
   }
 
-  isBeginningOf(messages: readonly ModelMessage[]): boolean {
+  isPrefixOf(messages: readonly ModelMessage[]): boolean {
     if (this.#messages.length > messages.length) return false;
     for (let index = 0; index < this.#messages.length; index++) if (this.#messages[index] !== messages[index]) return false;
     return true;
   }
 
-  grow(messages: readonly ModelMessage[]): void {
+  extend(messages: readonly ModelMessage[]): void {
     for (let index = this.#messages.length; index < messages.length; index++) {
       const message = messages[index];
       if (message === undefined) continue;
       if (message.role === "result" && !this.#results.has(message.callId)) this.#results.set(message.callId, message.result);
       this.#groups.add(message);
-      this.isSettled &&= isDeepFrozen(message);
+      this.isStable &&= isDeepFrozen(message);
     }
     this.#messages = [...messages];
     const { rounds } = this.#groups;
     const first = Math.max(0, this.steps.length - 1);
     for (let index = first; index < rounds.length; index++) {
       const round = rounds[index];
-      if (round !== undefined) this.steps[index] = this.#step(round, this.steps[index]);
+      if (round !== undefined) this.steps[index] = this.#toStep(round, this.steps[index]);
     }
-    if (this.isSettled) this.steps.slice(first).forEach(settle);
+    if (this.isStable) this.steps.slice(first).forEach(markStable);
   }
 
   /** @param known the round's step so far, if it had one; returned unchanged unless calls were added to the round */
-  #step(round: ConversationRound, known: ConversationStep | undefined): ConversationStep {
-    if (round.by === "job") return known ?? { kind: "user", content: jobText(round.said, providerNameOf), title: undefined };
-    if (round.by !== "assistant") return known ?? { kind: round.by, content: withoutEmpty(round.said.content), title: round.said.title };
+  #toStep(round: ConversationRound, known: ConversationStep | undefined): ConversationStep {
+    if (round.by === "job") return known ?? { kind: "user", content: formatJobText(round.said, providerNameOf), title: undefined };
+    if (round.by !== "assistant") return known ?? { kind: round.by, content: withoutEmptyTexts(round.said.content), title: round.said.title };
     const calls = known?.kind === "assistant" ? known.calls : [];
     if (known !== undefined && calls.length === round.calls.length) return known;
     return {
       kind: "assistant",
-      content: withoutEmpty(round.said?.content ?? ""),
+      content: withoutEmptyTexts(round.said?.content ?? ""),
       native: round.said?.native,
-      calls: [...calls, ...round.calls.slice(calls.length).map((message) => this.#call(message))],
+      calls: [...calls, ...round.calls.slice(calls.length).map((message) => this.#toWireCall(message))],
     };
   }
 
-  #call({ callId, call, overload }: CallMessage): WireCall {
+  #toWireCall({ callId, call, overload }: CallMessage): WireCall {
     const result = this.#results.get(callId);
-    if (result === undefined) this.isSettled = false;
+    if (result === undefined) this.isStable = false;
     return {
-      id: this.#ids.take(call.id ?? callId, callId),
+      id: this.#ids.assign(call.id ?? callId, callId),
       providerId: call.id,
       name: this.#names.encode(result?.name ?? call.name, overload),
       ...(overload === undefined ? {} : { overload }),
-      input: wellFormed((call.input ?? {}) as JsonValue), // a recorded call is JSON
+      input: toWellFormedJson((call.input ?? {}) as JsonValue), // a recorded call is JSON
       result,
     };
   }
 }
 
-function withoutEmpty(content: string | readonly ContentPart[]): string | readonly ContentPart[] {
+function withoutEmptyTexts(content: string | readonly ContentPart[]): string | readonly ContentPart[] {
   return typeof content === "string" ? content : content.filter((part) => part.type !== "text" || part.text !== "");
 }
 
 /** Whether a step has content: providers refuse messages that are empty or only white space. */
-function saysSomething(step: ConversationStep): boolean {
-  if (step.kind === "assistant") return step.native !== undefined || !isSilent(step);
+function hasStepContent(step: ConversationStep): boolean {
+  if (step.kind === "assistant") return step.native !== undefined || !isEmptyStep(step);
   return hasContent(step.content);
 }
 
 /** Whether a message has nothing to send to another provider: it has only reasoning. */
-export function isSilent({ content, calls }: AssistantStep): boolean {
+export function isEmptyStep({ content, calls }: AssistantStep): boolean {
   return calls.length === 0 && !hasContent(content);
 }
 
@@ -194,15 +194,15 @@ export function nativeBlocks(
 }
 
 /** Names that every provider accepts. */
-const RETURNABLE = /^[A-Za-z0-9_-]{1,64}$/u;
+const VALID_NAME = /^[A-Za-z0-9_-]{1,64}$/u;
 
 /**
  * Replaces the name in a call's block by Haft's name if the model called a tool by an invalid name: providers would refuse it, and with it every
  * later request of the conversation.
  */
-export function withReturnableName(named: JsonObject, call: Pick<WireCall, "name"> | undefined): JsonObject {
+export function withValidName(named: JsonObject, call: Pick<WireCall, "name"> | undefined): JsonObject {
   const { name } = named;
-  return call === undefined || typeof name !== "string" || RETURNABLE.test(name) ? named : { ...named, name: call.name };
+  return call === undefined || typeof name !== "string" || VALID_NAME.test(name) ? named : { ...named, name: call.name };
 }
 
 /** Gives every call a unique id, the provider's own if it is acceptable. */
@@ -215,19 +215,19 @@ class WireIds {
   }
 
   /** Deterministic for the same preceding calls, so that a longer conversation has the same prefix as a shorter one. */
-  take(preferred: string, callId: string): string {
-    const wanted = this.#fit(preferred);
-    const id = this.#taken.has(wanted) ? this.#marked(wanted, callId) : wanted;
+  assign(preferred: string, callId: string): string {
+    const wanted = this.#toAllowedId(preferred);
+    const id = this.#taken.has(wanted) ? this.#withHash(wanted, callId) : wanted;
     this.#taken.add(id);
     return id;
   }
 
-  #fit(id: string): string {
+  #toAllowedId(id: string): string {
     const { allowed, maxLength } = this.#rule;
-    return id.length <= maxLength && allowed.test(id) ? id : this.#marked(id, id);
+    return id.length <= maxLength && allowed.test(id) ? id : this.#withHash(id, id);
   }
 
-  #marked(id: string, of: string): string {
+  #withHash(id: string, of: string): string {
     if (this.#rule.exactLength !== undefined) return hash("sha256", JSON.stringify(of)).slice(0, this.#rule.exactLength);
     const base = id.replaceAll(/[^A-Za-z0-9_-]/gu, "_").slice(0, this.#rule.maxLength - 17);
     return `${base}_${hash("sha256", JSON.stringify(of)).slice(0, 16)}`;
@@ -244,11 +244,11 @@ function providerNameOf(qualifiedName: string): string {
 }
 
 /** Returns the text of a call's result for the model, never empty, for providers that refuse an empty answer. */
-export function shownAnswer(result: ToolResult | undefined): string {
-  return orNoOutput(answerText(result));
+export function nonEmptyAnswerText(result: ToolResult | undefined): string {
+  return textOrPlaceholder(answerText(result));
 }
 
-export function orNoOutput(text: string): string {
+export function textOrPlaceholder(text: string): string {
   return text.trim() === "" ? "(no output)" : text;
 }
 
@@ -274,23 +274,23 @@ export function documentHeading(title: string | undefined): string {
 }
 
 /** Returns the input as the object that Anthropic and Gemini require; another value is wrapped as `value`. */
-export function inputObject(input: JsonValue): JsonObject {
+export function toInputObject(input: JsonValue): JsonObject {
   return isJsonObject(input) ? input : { value: input };
 }
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 /** Whether a part is an image that all providers take; other images are described as text. */
-export function isShownImage(part: ContentPart): part is Extract<ContentPart, { type: "image" }> {
+export function isSupportedImage(part: ContentPart): part is Extract<ContentPart, { type: "image" }> {
   return part.type === "image" && IMAGE_TYPES.has(part.mediaType);
 }
 
 /** Returns JSON without lone surrogates, which providers refuse. */
-export function wellFormed(value: JsonObject): JsonObject;
-export function wellFormed(value: JsonValue): JsonValue;
-export function wellFormed(value: JsonValue): JsonValue {
+export function toWellFormedJson(value: JsonObject): JsonObject;
+export function toWellFormedJson(value: JsonValue): JsonValue;
+export function toWellFormedJson(value: JsonValue): JsonValue {
   if (typeof value === "string") return value.toWellFormed();
-  if (isJsonArray(value)) return value.map((item) => wellFormed(item));
+  if (isJsonArray(value)) return value.map((item) => toWellFormedJson(item));
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), wellFormed(item)]));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), toWellFormedJson(item)]));
 }

@@ -1,24 +1,24 @@
 /** Moves the later result of a call that waited for approval to where the call was made: a provider has one place for the answer to its request. */
 import { canonicalJson } from "../core/base/canonical-json.ts";
-import { safetyChecks } from "../core/safety-checks.ts";
+import { readSafetyChecks } from "../core/safety-checks.ts";
 import type { AssistantStep, ConversationStep, WireCall } from "./conversation-steps.ts";
 
 /**
  * Returns the steps in which each call that the provider wanted confirmed has the result that was decided later. Such a call is in one message and
  * its decision in a later one without text, with no message of the user in between.
  */
-export function withDecisions(
+export function withApprovalResults(
   steps: readonly ConversationStep[],
   isRequest: (step: AssistantStep, call: WireCall) => boolean = () => false,
 ): readonly ConversationStep[] {
   const isWaiting = (step: AssistantStep, call: WireCall): boolean =>
-    call.result?.error?.code === "approval_required" && (safetyChecks(call.input) !== undefined || isRequest(step, call));
+    call.result?.error?.code === "approval_required" && (readSafetyChecks(call.input) !== undefined || isRequest(step, call));
   if (!steps.some((step) => step.kind === "assistant" && step.calls.some((call) => isWaiting(step, call)))) return steps;
   const settled = [...steps];
   for (const [index, step] of steps.entries()) {
     if (step.kind !== "assistant") continue;
     const calls = step.calls.map((call) =>
-      isWaiting(step, call) ? { ...call, result: takeDecision(settled, index, call) ?? call.result } : call,
+      isWaiting(step, call) ? { ...call, result: takeApprovalResult(settled, index, call) ?? call.result } : call,
     );
     if (calls.some((call, at) => call.result !== step.calls[at]?.result)) settled[index] = { ...step, calls };
   }
@@ -28,7 +28,7 @@ export function withDecisions(
 }
 
 /** Finds the result of the same call in a later message that only repeats waiting calls, and removes it there. */
-function takeDecision(steps: ConversationStep[], from: number, { name, input }: WireCall): WireCall["result"] {
+function takeApprovalResult(steps: ConversationStep[], from: number, { name, input }: WireCall): WireCall["result"] {
   const wanted = canonicalJson(input);
   for (let index = from + 1; index < steps.length; index++) {
     const step = steps[index];

@@ -53,7 +53,7 @@ export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, wr
       } else if (tool.providerExecuted === true)
         notes.push({ kind: "unsupported", tool: tool.name, note: `${rules.format} does not run this tool, so it is left out.` });
       else {
-        const one = wireTool(tool, rules, names, notes);
+        const one = toWireTool(tool, rules, names, notes);
         if (given.has(one.name)) throw new ToolError("duplicate", `Another tool in the request is also named ${one.name}.`);
         written.push(write(one));
         given.add(one.name);
@@ -65,8 +65,8 @@ export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, wr
   return { tools: written, toolNames: new Map([...names.decoded, ...ownNames]), notes };
 }
 
-function wireTool(tool: ModelTool, rules: ToolRules, names: ProviderNames, notes: WireNote[]): WireTool {
-  const { schema, strict } = fitTool(tool, rules, notes);
+function toWireTool(tool: ModelTool, rules: ToolRules, names: ProviderNames, notes: WireNote[]): WireTool {
+  const { schema, strict } = fitToolSchema(tool, rules, notes);
   if (rules.isClaude === true) checkArgumentNames(schema);
   return { tool, name: names.encode(tool.name, tool.fingerprint), description: tool.description.toWellFormed(), schema, strict };
 }
@@ -81,7 +81,7 @@ function checkArgumentNames({ properties = {} }: JsonObject): void {
   throw new ToolError("invalid_argument", `Claude takes no argument named ${JSON.stringify(refused)}: ${rule}.`);
 }
 
-function fitTool(
+function fitToolSchema(
   tool: ModelTool,
   { subset, strictSubset }: ToolRules,
   notes: WireNote[],

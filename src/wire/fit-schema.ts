@@ -1,6 +1,6 @@
 /** Writes a tool's schema in the subset that a provider takes, and reports what was lost. */
 import { ToolError } from "../core/error.ts";
-import { isOptionsObject, quoted } from "../core/base/wording.ts";
+import { isOptionsObject, quoteValue } from "../core/base/wording.ts";
 import { checkArgument } from "../core/check-argument.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
@@ -8,7 +8,7 @@ import { copySchema } from "../schema/import-schema.ts";
 import { countNodes } from "../schema/schema-part.ts";
 import { SchemaFitter } from "./subset/schema-fitter.ts";
 import type { SchemaLoss } from "./subset/place.ts";
-import { SUBSET_RULES, type SchemaSubset, type SubsetRules, isPlainText } from "./subset/subset-rules.ts";
+import { SUBSET_RULES, type SchemaSubset, type SubsetRules, isPlainPatternText } from "./subset/subset-rules.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
 export type { SchemaLoss } from "./subset/place.ts";
@@ -24,7 +24,7 @@ export interface FittedSchema {
 /** Maximum number of values in an input schema. */
 const MAX_VALUES = 200_000;
 /** How many levels deep a recursive schema is inlined; the next is tried if the result is too large. */
-const RECURSIONS = [2, 1, 0];
+const RECURSION_DEPTHS = [2, 1, 0];
 
 /**
  * Writes a schema in the keywords of a subset.
@@ -41,28 +41,28 @@ const RECURSIONS = [2, 1, 0];
 export function fitSchema(schema: JsonSchema, subset: SchemaSubset): FittedSchema {
   checkArgument(typeof schema === "boolean" || isOptionsObject(schema), "fitSchema(schema, subset)", "a JSON Schema", schema);
   if (typeof subset !== "string" || !Object.hasOwn(SUBSET_RULES, subset))
-    throw new ToolError("invalid_argument", `fitSchema() has no subset ${quoted(subset)}.`, {
+    throw new ToolError("invalid_argument", `fitSchema() has no subset ${quoteValue(subset)}.`, {
       hint: `Subsets: ${Object.keys(SUBSET_RULES).join(", ")}.`,
     });
-  if (typeof schema === "boolean" || !Object.isFrozen(schema)) return fitOnce(schema, subset);
-  const fitted = getOrAdd(known, schema, () => new Map());
-  return getOrAdd(fitted, subset, () => fitOnce(schema, subset));
+  if (typeof schema === "boolean" || !Object.isFrozen(schema)) return fitUncached(schema, subset);
+  const fitted = getOrAdd(fittedSchemas, schema, () => new Map());
+  return getOrAdd(fitted, subset, () => fitUncached(schema, subset));
 }
 
-const known = new WeakMap<object, Map<SchemaSubset, FittedSchema>>();
+const fittedSchemas = new WeakMap<object, Map<SchemaSubset, FittedSchema>>();
 
 /** A lone surrogate as JSON escapes it, unless the backslash itself is escaped. */
-const HALF_PAIR = /(?<!\\)(?:\\\\)*\\ud[89a-f]/u;
+const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/u;
 
-function fitOnce(schema: JsonSchema, subset: SchemaSubset): FittedSchema {
+function fitUncached(schema: JsonSchema, subset: SchemaSubset): FittedSchema {
   const root = readSchema(schema);
   const text = JSON.stringify(root);
-  if (HALF_PAIR.test(text)) throw new ToolError("invalid_schema", "The schema holds half a surrogate pair, which providers refuse.");
+  if (LONE_SURROGATE.test(text)) throw new ToolError("invalid_schema", "The schema holds half a surrogate pair, which providers refuse.");
   const rules = SUBSET_RULES[subset];
-  if (subset === "json-schema" && isPlain(root) && isPlainText(text))
+  if (subset === "json-schema" && isPlainRoot(root) && isPlainPatternText(text))
     return { schema: { ...root, type: "object", properties: isJsonObject(root["properties"]) ? root["properties"] : {} }, losses: [] };
-  const fitted = withDefinitions(root, rules) ?? withoutReferences(root, rules);
-  const over = tooMuch(fitted.schema, rules);
+  const fitted = fitKeepingReferences(root, rules) ?? fitInliningReferences(root, rules);
+  const over = findExceededLimit(fitted.schema, rules);
   return over === undefined ? fitted : { ...fitted, losses: [...fitted.losses, { path: "$", note: over }] };
 }
 
@@ -78,28 +78,28 @@ function readSchema(schema: JsonSchema): JsonObject {
 /** Providers refuse these keywords at the root, whatever else they accept. */
 const NOT_AT_ROOT: readonly string[] = ["anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref"];
 
-function isPlain(root: JsonObject): boolean {
+function isPlainRoot(root: JsonObject): boolean {
   const { type } = root;
   const isObject = type === undefined || type === "object" || (isJsonArray(type) && type.includes("object"));
   return isObject && NOT_AT_ROOT.every((keyword) => !Object.hasOwn(root, keyword));
 }
 
-function withDefinitions(root: JsonObject, rules: SubsetRules): FittedSchema | undefined {
+function fitKeepingReferences(root: JsonObject, rules: SubsetRules): FittedSchema | undefined {
   const { references } = rules;
   if (references === "inline") return undefined;
   const fitter = new SchemaFitter(root, rules, { references, maxRecursion: 0 });
   const schema = fitter.fitRoot(root);
-  return references === "acyclic" && fitter.circular ? undefined : { schema, losses: fitter.losses };
+  return references === "acyclic" && fitter.hasCircularDefinitions ? undefined : { schema, losses: fitter.losses };
 }
 
-function withoutReferences(root: JsonObject, rules: SubsetRules): FittedSchema {
+function fitInliningReferences(root: JsonObject, rules: SubsetRules): FittedSchema {
   let problem: unknown;
-  for (const maxRecursion of RECURSIONS) {
+  for (const maxRecursion of RECURSION_DEPTHS) {
     const fitter = new SchemaFitter(root, rules, { references: "inline", maxRecursion });
     try {
       return { schema: fitter.fitRoot(root), losses: fitter.losses };
     } catch (thrown: unknown) {
-      if (!fitter.cut) throw thrown;
+      if (!fitter.isCutOff) throw thrown;
       problem = thrown;
     }
   }
@@ -107,7 +107,7 @@ function withoutReferences(root: JsonObject, rules: SubsetRules): FittedSchema {
 }
 
 /** Returns a message about the provider's limit that a strict schema exceeds; undefined if it exceeds none. */
-function tooMuch(schema: JsonObject, { maxNesting, maxProperties, maxEnumValues }: SubsetRules): string | undefined {
+function findExceededLimit(schema: JsonObject, { maxNesting, maxProperties, maxEnumValues }: SubsetRules): string | undefined {
   if (maxNesting === undefined || maxProperties === undefined || maxEnumValues === undefined) return undefined;
   let properties = 0;
   let members = 0;

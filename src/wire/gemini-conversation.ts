@@ -1,27 +1,27 @@
 /** A conversation as the system instruction and contents of Gemini's generateContent. */
 import type { ContentPart } from "../core/content.ts";
-import { pdfData } from "../core/data-uri.ts";
+import { readPdfData } from "../core/data-uri.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
-import { CONTINUE_TEXT, type AskOptions } from "./alternating-turns.ts";
+import { CONTINUE_TEXT, type UserTurnOptions } from "./alternating-turns.ts";
 import {
   answerText,
   contentParts,
   contentText,
   conversationSteps,
   documentHeading,
-  inputObject,
+  toInputObject,
   isErrorAnswer,
-  isShownImage,
-  wellFormed,
-  withReturnableName,
+  isSupportedImage,
+  toWellFormedJson,
+  withValidName,
 } from "./conversation-steps.ts";
-import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.ts";
-import { withDecisions } from "./decided-calls.ts";
-import { isAcknowledged, isInputOf, isOfComputer } from "./gemini/computer-use.ts";
-import { textOf } from "./read-field.ts";
-import { writtenOnce } from "./written-once.ts";
+import type { AssistantStep, PromptStep, WireCall } from "./conversation-steps.ts";
+import { withApprovalResults } from "./decided-calls.ts";
+import { isAcknowledged, isInputOf, isComputerCall } from "./gemini/computer-use.ts";
+import { asString } from "./read-field.ts";
+import { withStepCache } from "./written-once.ts";
 
 export interface GeminiConversation {
   /** The text of the system messages that are not written as the user's. Left out if there is none. */
@@ -65,93 +65,93 @@ const PLAIN: GeminiOptions = Object.freeze({});
 export function toGeminiContents(
   messages: readonly ModelMessage[],
   options: GeminiOptions = PLAIN,
-  { asks = false }: AskOptions = {},
+  { mustEndWithUser = false }: UserTurnOptions = {},
 ): GeminiConversation {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const system: JsonObject[] = [];
-  const contents = new Contents();
-  for (const step of withDecisions(steps)) {
+  const contents = new AlternatingContents();
+  for (const step of withApprovalResults(steps)) {
     if (step.kind === "assistant") writeAssistant(step, contents, options);
-    else if (step.kind !== "system") contents.say(writeSpoken(step));
-    else if (contents.takesNotes) contents.say(writeNote(step));
-    else system.push(...writeNote(step));
+    else if (step.kind !== "system") contents.addUserParts(writePrompt(step));
+    else if (contents.writesSystemAsUser) contents.addUserParts(writeSystemNote(step));
+    else system.push(...writeSystemNote(step));
   }
-  if (asks) contents.askToContinue();
-  return { ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }), contents: contents.written, toolNames };
+  if (mustEndWithUser) contents.askToContinue();
+  return { ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }), contents: contents.items, toolNames };
 }
 
 /**
  * Alternating contents: a content of the user is put between two messages of the model, unless the first paused; new models refuse a request that
  * ends with the model's message. Results have a content of their own, as Gemini matches them to the calls by their number.
  */
-class Contents {
-  readonly written: { readonly role: "user" | "model"; readonly parts: JsonObject[] }[] = [];
+class AlternatingContents {
+  readonly items: { readonly role: "user" | "model"; readonly parts: JsonObject[] }[] = [];
 
   /** Whether the last content is the model's and is not paused. */
-  get isAnswered(): boolean {
-    const last = this.written.at(-1);
-    return last?.role === "model" && ENDS.some((kind) => last.parts.at(-1)?.[kind] !== undefined);
+  get endsWithModel(): boolean {
+    const last = this.items.at(-1);
+    return last?.role === "model" && FINAL_PARTS.some((kind) => last.parts.at(-1)?.[kind] !== undefined);
   }
 
   /** Whether a system message may be written as the user's: the conversation has begun and the model is not paused. */
-  get takesNotes(): boolean {
-    return this.written.at(-1)?.role === "user" || this.isAnswered;
+  get writesSystemAsUser(): boolean {
+    return this.items.at(-1)?.role === "user" || this.endsWithModel;
   }
 
-  answer(parts: readonly JsonObject[]): void {
+  addModelParts(parts: readonly JsonObject[]): void {
     if (parts.length === 0) return;
     this.askToContinue();
-    const last = this.written.at(-1);
+    const last = this.items.at(-1);
     if (last?.role === "model") last.parts.push(...parts);
-    else this.written.push({ role: "model", parts: [...parts] });
+    else this.items.push({ role: "model", parts: [...parts] });
   }
 
-  say(parts: readonly JsonObject[]): void {
-    if (parts.length > 0) this.written.push({ role: "user", parts: [...parts] });
+  addUserParts(parts: readonly JsonObject[]): void {
+    if (parts.length > 0) this.items.push({ role: "user", parts: [...parts] });
   }
 
   /** Adds a content of the user that asks the model to continue if its content is the last, or to begin if there is none yet. */
   askToContinue(): void {
-    if (this.written.length === 0) this.say(textPart("(The conversation begins with the model.)"));
-    if (this.isAnswered) this.say(textPart(CONTINUE_TEXT));
+    if (this.items.length === 0) this.addUserParts(textPart("(The conversation begins with the model.)"));
+    if (this.endsWithModel) this.addUserParts(textPart(CONTINUE_TEXT));
   }
 }
 
 /** The parts with which a message ends, unless Gemini paused during its own provider-executed tools. */
-const ENDS = ["text", "functionCall", "inlineData", "fileData"] as const;
+const FINAL_PARTS = ["text", "functionCall", "inlineData", "fileData"] as const;
 
-function writeAssistant(step: AssistantStep, contents: Contents, options: GeminiOptions): void {
-  contents.answer(writeSaid(step, options));
-  contents.say(writeResponses(step, options));
-  contents.say(writeMedia(step, options));
+function writeAssistant(step: AssistantStep, contents: AlternatingContents, options: GeminiOptions): void {
+  contents.addModelParts(writeReply(step, options));
+  contents.addUserParts(writeResponses(step, options));
+  contents.addUserParts(writeMedia(step, options));
 }
 
-const writeSpoken = writtenOnce(spokenParts);
-const writeNote = writtenOnce(({ content }: SpokenStep) => textPart(contentText(content)));
-const writeSaid = writtenOnce((step: AssistantStep, options: GeminiOptions) => {
+const writePrompt = withStepCache(promptParts);
+const writeSystemNote = withStepCache(({ content }: PromptStep) => textPart(contentText(content)));
+const writeReply = withStepCache((step: AssistantStep, options: GeminiOptions) => {
   const { content, calls } = step;
   const said = nativeParts(step)?.parts ?? [...textPart(contentText(content)), ...calls.map((call) => callPart(call, options))];
-  return signed(said, options);
+  return withSignature(said, options);
 });
 /** The answer has the name that Gemini called, which differs for overloads and corrected names: Gemini refuses any other. */
-const writeResponses = writtenOnce((step: AssistantStep, options: GeminiOptions) => {
+const writeResponses = withStepCache((step: AssistantStep, options: GeminiOptions) => {
   const names = nativeParts(step)?.names;
   return step.calls.map((call) => responsePart({ ...call, name: names?.get(call) ?? call.name }, options));
 });
-const writeMedia = writtenOnce((step: AssistantStep, options: GeminiOptions) => {
+const writeMedia = withStepCache((step: AssistantStep, options: GeminiOptions) => {
   const names = nativeParts(step)?.names;
   return step.calls.flatMap((call) => mediaParts({ ...call, name: names?.get(call) ?? call.name }, options));
 });
 
 function callPart(call: WireCall, options: GeminiOptions): JsonObject {
-  return { functionCall: { ...idOf(call, options), name: call.name, args: inputObject(call.input) } };
+  return { functionCall: { ...idOf(call, options), name: call.name, args: toInputObject(call.input) } };
 }
 
 function idOf({ id, providerId }: WireCall, { ids = "all" }: GeminiOptions): JsonObject {
   return ids === "all" || providerId !== undefined ? { id } : {};
 }
 
-function signed(parts: readonly JsonObject[], { thoughtSignature }: GeminiOptions): readonly JsonObject[] {
+function withSignature(parts: readonly JsonObject[], { thoughtSignature }: GeminiOptions): readonly JsonObject[] {
   const first = parts.findIndex((part) => Object.hasOwn(part, "functionCall"));
   const call = parts[first];
   if (thoughtSignature === undefined || call === undefined || Object.hasOwn(call, "thoughtSignature")) return parts;
@@ -173,17 +173,17 @@ function nativeParts({ native, calls }: AssistantStep): NativeParts | undefined 
     const [next] = left;
     const place =
       functionCall["id"] === undefined
-        ? next !== undefined && isSame(functionCall, next)
+        ? next !== undefined && isSameCall(functionCall, next)
           ? 0
           : -1
-        : left.findIndex((call) => isSame(functionCall, call));
+        : left.findIndex((call) => isSameCall(functionCall, call));
     const [call] = place < 0 ? [] : left.splice(place, 1);
     if (call === undefined) return [];
-    const named = withReturnableName(functionCall, call);
-    names.set(call, textOf(named["name"]) ?? call.name);
+    const named = withValidName(functionCall, call);
+    names.set(call, asString(named["name"]) ?? call.name);
     return named === functionCall ? [part] : [{ ...part, functionCall: named }];
   });
-  return left.length === 0 ? { parts: kept.slice(0, kept.findLastIndex((part) => !isThought(part)) + 1), names } : undefined;
+  return left.length === 0 ? { parts: kept.slice(0, kept.findLastIndex((part) => !isUnsignedThought(part)) + 1), names } : undefined;
 }
 
 interface NativeParts {
@@ -198,11 +198,11 @@ function isEmptyText({ text, thoughtSignature }: JsonObject): boolean {
 }
 
 /** Whether a part is a thought without a signature, with which a message may not end: the conclusions are in the parts after it, if anywhere. */
-function isThought({ thought, thoughtSignature }: JsonObject): boolean {
+function isUnsignedThought({ thought, thoughtSignature }: JsonObject): boolean {
   return thought === true && thoughtSignature === undefined;
 }
 
-function isSame(named: JsonObject, call: WireCall): boolean {
+function isSameCall(named: JsonObject, call: WireCall): boolean {
   const { id } = named;
   if (id !== undefined && id !== "") return call.id === id && call.providerId === id;
   return call.providerId === undefined && isInputOf(call.input, named);
@@ -213,7 +213,7 @@ const RESPONSE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", 
 
 /** Returns the part that answers a call. */
 export function responsePart(call: WireCall, options: GeminiOptions = {}): JsonObject {
-  const inside = mediaOf(call).filter((part) => isInside(part, call, options));
+  const inside = mediaOf(call).filter((part) => isInsideResponse(part, call, options));
   return {
     functionResponse: {
       ...idOf(call, options),
@@ -224,28 +224,28 @@ export function responsePart(call: WireCall, options: GeminiOptions = {}): JsonO
   };
 }
 
-function isInside(part: ContentPart, call: WireCall, { mediaInResponses = false }: GeminiOptions): boolean {
-  return (mediaInResponses || isOfComputer(call.name, call.input)) && part.type === "image" && RESPONSE_TYPES.has(part.mediaType);
+function isInsideResponse(part: ContentPart, call: WireCall, { mediaInResponses = false }: GeminiOptions): boolean {
+  return (mediaInResponses || isComputerCall(call.name, call.input)) && part.type === "image" && RESPONSE_TYPES.has(part.mediaType);
 }
 
 /** For the computer tool, the fields of the output are the response itself. @see https://ai.google.dev/gemini-api/docs/computer-use (2026-11) */
 function responseOf({ name, input, result }: WireCall): JsonObject {
   const { output } = result ?? {};
-  const isOwn = isOfComputer(name, input) && isJsonObject(output) && !isErrorAnswer(result);
-  const response = isOwn ? wellFormed(output) : plainResponse(result);
+  const isOwn = isComputerCall(name, input) && isJsonObject(output) && !isErrorAnswer(result);
+  const response = isOwn ? toWellFormedJson(output) : plainResponse(result);
   return isAcknowledged(name, input, result) ? { ...response, safety_acknowledgement: "true" } : response;
 }
 
 function plainResponse(result: WireCall["result"]): JsonObject {
   if (result === undefined || isErrorAnswer(result)) return { error: answerText(result) };
   const { error, ...answer } = result;
-  const output = answer.content === undefined ? wellFormed(answer.output ?? null) : answerText(answer);
+  const output = answer.content === undefined ? toWellFormedJson(answer.output ?? null) : answerText(answer);
   return error === undefined ? { output } : { output, error: answerText({ ...result, output: "", content: [] }) };
 }
 
 /** Returns the media of a result that are not inside it but follow it, in a content of the user. */
 export function mediaParts(call: WireCall, options: GeminiOptions): readonly JsonObject[] {
-  const media = mediaOf(call).filter((part) => !isInside(part, call, options));
+  const media = mediaOf(call).filter((part) => !isInsideResponse(part, call, options));
   return media.length === 0 ? [] : [...textPart(`Attachments of ${call.id}:`), ...media.flatMap(writePart)];
 }
 
@@ -253,7 +253,7 @@ function mediaOf({ result }: WireCall): readonly ContentPart[] {
   return isErrorAnswer(result) ? [] : (result?.content?.filter((part) => inlineMedia(part) !== undefined) ?? []);
 }
 
-function spokenParts({ kind, content, title }: SpokenStep): readonly JsonObject[] {
+function promptParts({ kind, content, title }: PromptStep): readonly JsonObject[] {
   const parts = contentParts(content).flatMap(writePart);
   return kind === "document" ? [...textPart(documentHeading(title)), ...parts] : parts;
 }
@@ -268,8 +268,8 @@ export interface InlineMedia {
 /** Returns an image, audio or PDF file that Gemini accepts; undefined for media that must be described as text. */
 export function inlineMedia(part: ContentPart): InlineMedia | undefined {
   if (part.type === "audio") return { kind: "audio", mediaType: part.mediaType, data: part.data };
-  if (isShownImage(part)) return { kind: "image", mediaType: part.mediaType, data: part.data };
-  const pdf = pdfData(part);
+  if (isSupportedImage(part)) return { kind: "image", mediaType: part.mediaType, data: part.data };
+  const pdf = readPdfData(part);
   return pdf === undefined ? undefined : { kind: "document", mediaType: "application/pdf", data: pdf };
 }
 

@@ -1,20 +1,20 @@
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
-import type { AskOptions } from "./alternating-turns.ts";
-import { answeredName, checkingAnswers } from "./answered-calls.ts";
+import type { UserTurnOptions } from "./alternating-turns.ts";
+import { answeredName, withAnswerChecks } from "./answered-calls.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { NEW_MODEL } from "./gemini/gemini-model.ts";
 import { geminiLevels } from "./gemini/thinking.ts";
 import { effortFields } from "./reasoning-effort.ts";
-import { ownNames } from "./gemini/computer-use.ts";
+import { nativeToolNames } from "./gemini/computer-use.ts";
 import { InteractionReader } from "./gemini/interaction-reader.ts";
 import { INTERACTIONS, resultSteps, toInteractionSteps } from "./gemini/interaction-steps.ts";
-import { chosenTool } from "./own-tools.ts";
-import { textOf } from "./read-field.ts";
-import { isEmpty, replySchema, unsupportedReply } from "./response-format.ts";
-import { asTextNotes } from "./text-notes.ts";
+import { resolveToolChoice } from "./own-tools.ts";
+import { asString } from "./read-field.ts";
+import { hasNoProperties, replySchema, unsupportedReplyNote } from "./response-format.ts";
+import { withCallsAsText } from "./text-notes.ts";
 import type {
   AnsweredCall,
   EncodeMessagesOptions,
@@ -43,14 +43,14 @@ export function geminiInteractions(): WireFormat {
     encodeTools,
     encodeMessages,
     encodeRequest,
-    encodeResults: checkingAnswers(encodeResults),
-    decodeReply: (body, options) => new InteractionReader(options).whole(body),
+    encodeResults: withAnswerChecks(encodeResults),
+    decodeReply: (body, options) => new InteractionReader(options).readWhole(body),
     decodeStream: (options) => new InteractionReader(options),
   };
 }
 
 function encodeTools(tools: readonly ModelTool[]): EncodedTools {
-  return encodeEachTool(tools, { format: INTERACTIONS, subset: "gemini-json-schema", ownNames }, ({ name, description, schema }) => ({
+  return encodeEachTool(tools, { format: INTERACTIONS, subset: "gemini-json-schema", ownNames: nativeToolNames }, ({ name, description, schema }) => ({
     type: "function",
     name,
     description,
@@ -60,17 +60,17 @@ function encodeTools(tools: readonly ModelTool[]): EncodedTools {
 
 function encodeMessages(
   messages: readonly ModelMessage[],
-  { tools = true, asks = false }: EncodeMessagesOptions & AskOptions = {},
+  { tools = true, mustEndWithUser = false }: EncodeMessagesOptions & UserTurnOptions = {},
 ): EncodedMessages {
-  return toInteractionSteps(tools ? messages : asTextNotes(messages), { asks });
+  return toInteractionSteps(tools ? messages : withCallsAsText(messages), { mustEndWithUser });
 }
 
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
   const { native = {}, maxOutputTokens, temperature, system: first = "", parallelCalls } = request;
   const encoded = encodeTools(request.tools ?? []);
   const { tools } = encoded;
-  const said = encodeMessages(request.messages, { tools: tools.length > 0 || native["tools"] !== undefined, asks: true });
-  const system = [first.toWellFormed(), ...(said.system ?? []).map(({ text }) => String(text))].filter((text) => text.trim() !== "");
+  const conversation = encodeMessages(request.messages, { tools: tools.length > 0 || native["tools"] !== undefined, mustEndWithUser: true });
+  const system = [first.toWellFormed(), ...(conversation.system ?? []).map(({ text }) => String(text))].filter((text) => text.trim() !== "");
   const notes: WireNote[] = [...encoded.notes];
   const efforts = geminiLevels(model, (level) => ({ thinking_level: level }));
   const ours = {
@@ -84,7 +84,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   candidateCount(request, { format: INTERACTIONS, most: 1 }, notes);
   const body: JsonObject = {
     model,
-    input: said.messages,
+    input: conversation.messages,
     ...(system.length === 0 ? {} : { system_instruction: system.join("\n\n") }),
     ...(tools.length === 0 ? {} : { tools }),
     ...(Object.keys(config).length === 0 ? {} : { generation_config: config }),
@@ -93,7 +93,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     ...(stream ? { stream } : {}),
     ...others,
   };
-  return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
+  return { body, toolNames: new Map([...conversation.toolNames, ...encoded.toolNames]), notes };
 }
 
 const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini has no setting for one call at a time." };
@@ -102,19 +102,19 @@ const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini has no setting 
 function jsonReply({ responseFormat }: ModelRequest, canBeJson: boolean, notes: WireNote[]): JsonObject {
   if (responseFormat === undefined) return {};
   if (!canBeJson) {
-    notes.push(unsupportedReply(INTERACTIONS, "replies in JSON with tools before Gemini 3"));
+    notes.push(unsupportedReplyNote(INTERACTIONS, "replies in JSON with tools before Gemini 3"));
     return {};
   }
   const schema = replySchema(responseFormat, { subset: "gemini-json-schema" }, notes)?.schema;
-  const told = schema === undefined || isEmpty(schema) ? {} : { schema };
-  return { response_format: { type: "text", mime_type: "application/json", ...told } };
+  const schemaFields = schema === undefined || hasNoProperties(schema) ? {} : { schema };
+  return { response_format: { type: "text", mime_type: "application/json", ...schemaFields } };
 }
 
 const MODES = { auto: "auto", none: "none", required: "any" } as const;
 
 /** Returns `tool_choice`, or no field for Gemini's default. `validated` makes Gemini enforce the schemas. */
 function toolChoice(choice: ToolChoice, encoded: EncodedTools, strict: boolean): JsonObject {
-  const name = chosenTool(choice, encoded);
+  const name = resolveToolChoice(choice, encoded);
   if (encoded.tools.length === 0 || (choice === "auto" && !strict)) return {};
   if (name !== undefined) return { tool_choice: { allowed_tools: { mode: "any", tools: [name] } } };
   return { tool_choice: choice === "auto" ? "validated" : MODES[choice === "none" ? "none" : "required"] };
@@ -124,7 +124,7 @@ function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] 
   return resultSteps(
     answers.map(({ id, result, native, ...named }) => ({
       id: id ?? result.callId,
-      name: textOf(native?.["name"]) ?? answeredName(named),
+      name: asString(native?.["name"]) ?? answeredName(named),
       input: native?.["input"] ?? {},
       result,
     })),

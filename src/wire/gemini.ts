@@ -2,21 +2,21 @@ import { checkKnownKeys } from "../core/known-keys.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
-import type { AskOptions } from "./alternating-turns.ts";
-import { answeredName, checkingAnswers } from "./answered-calls.ts";
+import type { UserTurnOptions } from "./alternating-turns.ts";
+import { answeredName, withAnswerChecks } from "./answered-calls.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { GEMINI, mediaParts, responsePart, toGeminiContents, type GeminiOptions } from "./gemini-conversation.ts";
 import { NEW_MODEL } from "./gemini/gemini-model.ts";
 import { geminiEfforts } from "./gemini/thinking.ts";
 import { effortFields } from "./reasoning-effort.ts";
-import { ownNames } from "./gemini/computer-use.ts";
+import { nativeToolNames } from "./gemini/computer-use.ts";
 import { GeminiReader } from "./gemini/gemini-reader.ts";
 import { mergeNative } from "./merge-native.ts";
-import { chosenTool } from "./own-tools.ts";
-import { textOf } from "./read-field.ts";
-import { isEmpty, replySchema, unsupportedReply } from "./response-format.ts";
-import { asTextNotes } from "./text-notes.ts";
+import { resolveToolChoice } from "./own-tools.ts";
+import { asString } from "./read-field.ts";
+import { hasNoProperties, replySchema, unsupportedReplyNote } from "./response-format.ts";
+import { withCallsAsText } from "./text-notes.ts";
 import type {
   AnsweredCall,
   EncodeMessagesOptions,
@@ -62,8 +62,8 @@ export function gemini(options: GeminiFormatOptions = {}): WireFormat {
     encodeTools: (tools) => encodeTools(tools, options),
     encodeMessages: (messages, encode) => encodeMessages(messages, options, encode),
     encodeRequest: (request, target) => encodeRequest(request, options, target),
-    encodeResults: checkingAnswers(encodeResults),
-    decodeReply: (body, decode) => new GeminiReader(decode).whole(body),
+    encodeResults: withAnswerChecks(encodeResults),
+    decodeReply: (body, decode) => new GeminiReader(decode).readWhole(body),
     decodeStream: (decode) => new GeminiReader(decode),
   };
 }
@@ -76,9 +76,9 @@ function modelPath(model: string): string {
 function encodeTools(tools: readonly ModelTool[], { schemaField = "parametersJsonSchema" }: GeminiFormatOptions): EncodedTools {
   const subset = schemaField === "parameters" ? "gemini-openapi" : "gemini-json-schema";
   const declared = new Set<JsonObject>();
-  const encoded = encodeEachTool(tools, { format: GEMINI, subset, ownNames }, ({ name, description, schema }) => {
+  const encoded = encodeEachTool(tools, { format: GEMINI, subset, ownNames: nativeToolNames }, ({ name, description, schema }) => {
     const { additionalProperties: others = false } = schema;
-    const declaration = { name, description, ...(isEmpty(schema) && others === false ? {} : { [schemaField]: schema }) };
+    const declaration = { name, description, ...(hasNoProperties(schema) && others === false ? {} : { [schemaField]: schema }) };
     declared.add(declaration);
     return declaration;
   });
@@ -87,13 +87,13 @@ function encodeTools(tools: readonly ModelTool[], { schemaField = "parametersJso
   return { ...encoded, tools: [...(functionDeclarations.length === 0 ? [] : [{ functionDeclarations }]), ...own] };
 }
 
-interface OfModels {
+interface OptionsByModel {
   readonly old: GeminiOptions;
   readonly new: GeminiOptions;
 }
 
-/** The same options objects for every request of a format, because `writtenOnce` caches what was written by their identity. */
-const CONVERSATIONS = new WeakMap<GeminiFormatOptions, OfModels>();
+/** The same options objects for every request of a format, because `withStepCache` caches what was written by their identity. */
+const CONVERSATIONS = new WeakMap<GeminiFormatOptions, OptionsByModel>();
 
 function conversationOptions(options: GeminiFormatOptions, model: string | undefined): GeminiOptions {
   const known = getOrAdd(CONVERSATIONS, options, () => ({ old: optionsFor(options, false), new: optionsFor(options, true) }));
@@ -108,9 +108,9 @@ function optionsFor({ foreignSignature }: GeminiFormatOptions, isNew: boolean): 
 function encodeMessages(
   messages: readonly ModelMessage[],
   options: GeminiFormatOptions,
-  { tools = true, model, asks = false }: EncodeMessagesOptions & AskOptions = {},
+  { tools = true, model, mustEndWithUser = false }: EncodeMessagesOptions & UserTurnOptions = {},
 ): EncodedMessages {
-  const said = toGeminiContents(tools ? messages : asTextNotes(messages), conversationOptions(options, model), { asks });
+  const said = toGeminiContents(tools ? messages : withCallsAsText(messages), conversationOptions(options, model), { mustEndWithUser });
   const { parts } = said.systemInstruction ?? {};
   const system = Array.isArray(parts) ? parts.filter(isJsonObject) : [];
   return { messages: said.contents, ...(system.length === 0 ? {} : { system }), toolNames: said.toolNames };
@@ -120,7 +120,7 @@ function encodeRequest(request: ModelRequest, options: GeminiFormatOptions, { mo
   const { native = {}, maxOutputTokens, temperature, system: first = "", parallelCalls } = request;
   const encoded = encodeTools(request.tools ?? [], options);
   const { tools } = encoded;
-  const said = encodeMessages(request.messages, options, { tools: tools.length > 0 || native["tools"] !== undefined, model, asks: true });
+  const said = encodeMessages(request.messages, options, { tools: tools.length > 0 || native["tools"] !== undefined, model, mustEndWithUser: true });
   const system = [...(first.trim() === "" ? [] : [{ text: first.toWellFormed() }]), ...(said.system ?? [])];
   const notes: WireNote[] = [...encoded.notes];
   if (parallelCalls === false && tools.length > 0) notes.push(NO_SWITCH);
@@ -153,21 +153,21 @@ function jsonReply(
 ): JsonObject {
   if (responseFormat === undefined) return {};
   if (!canBeJson) {
-    notes.push(unsupportedReply(GEMINI, "replies in JSON with tools before Gemini 3"));
+    notes.push(unsupportedReplyNote(GEMINI, "replies in JSON with tools before Gemini 3"));
     return {};
   }
   const isOld = schemaField === "parameters";
   const subset = isOld ? "gemini-openapi" : "gemini-json-schema";
   const schema = replySchema(responseFormat, { subset }, notes)?.schema;
-  const told = schema === undefined || isEmpty(schema) ? {} : { [isOld ? "responseSchema" : "responseJsonSchema"]: schema };
-  return { responseMimeType: "application/json", ...told };
+  const schemaFields = schema === undefined || hasNoProperties(schema) ? {} : { [isOld ? "responseSchema" : "responseJsonSchema"]: schema };
+  return { responseMimeType: "application/json", ...schemaFields };
 }
 
 const MODES = { auto: "AUTO", none: "NONE", required: "ANY" } as const;
 
 /** Returns the mode of tool calling, or no field for Gemini's default. `VALIDATED` makes Gemini enforce the schemas. */
 function toolConfig(choice: ToolChoice, encoded: EncodedTools, strict: boolean): JsonObject {
-  const name = chosenTool(choice, encoded);
+  const name = resolveToolChoice(choice, encoded);
   if (encoded.tools.length === 0) return {};
   if (name !== undefined) return { functionCallingConfig: { mode: "ANY", allowedFunctionNames: [name] } };
   if (choice === "auto" && !strict) return {};
@@ -179,7 +179,7 @@ function encodeResults(answers: readonly AnsweredCall[]): readonly JsonObject[] 
   const calls = answers.map(({ id, result, native, ...named }) => ({
     id: id ?? result.callId,
     providerId: id,
-    name: textOf(native?.["name"]) ?? answeredName(named),
+    name: asString(native?.["name"]) ?? answeredName(named),
     input: native?.["input"] ?? {},
     result,
   }));

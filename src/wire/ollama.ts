@@ -3,26 +3,26 @@ import type { ContentPart } from "../core/content.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
-import { answeredName, checkingAnswers } from "./answered-calls.ts";
+import { answeredName, withAnswerChecks } from "./answered-calls.ts";
 import {
   answerText,
   contentParts,
   contentText,
   conversationSteps,
   documentHeading,
-  inputObject,
-  isShownImage,
-  isSilent,
+  toInputObject,
+  isSupportedImage,
+  isEmptyStep,
 } from "./conversation-steps.ts";
-import type { AssistantStep, ConversationStep, SpokenStep } from "./conversation-steps.ts";
+import type { AssistantStep, ConversationStep, PromptStep } from "./conversation-steps.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
-import { FORMAT, OllamaReader } from "./ollama/ollama-reader.ts";
+import { OLLAMA_CHAT, OllamaReader } from "./ollama/ollama-reader.ts";
 import { callId, nativeMessage } from "./openai-chat/native-message.ts";
-import { chosenTool } from "./own-tools.ts";
-import { effortFields, effortsAs, type EffortFields } from "./reasoning-effort.ts";
+import { resolveToolChoice } from "./own-tools.ts";
+import { effortFields, mapEfforts, type EffortFields } from "./reasoning-effort.ts";
 import { replySchema } from "./response-format.ts";
-import { asTextNotes } from "./text-notes.ts";
+import { withCallsAsText } from "./text-notes.ts";
 import type {
   AnsweredCall,
   EncodedMessages,
@@ -33,7 +33,7 @@ import type {
   WireNote,
   WireTarget,
 } from "./wire-format.ts";
-import { writtenOnce } from "./written-once.ts";
+import { withStepCache } from "./written-once.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
@@ -47,33 +47,33 @@ const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
  */
 export function ollama(): WireFormat {
   return {
-    name: FORMAT,
+    name: OLLAMA_CHAT,
     framing: "json-lines",
     path: () => "/api/chat",
     encodeTools,
     encodeMessages,
     encodeRequest,
-    encodeResults: checkingAnswers(encodeResults),
-    decodeReply: (body, options) => new OllamaReader(options).whole(body),
+    encodeResults: withAnswerChecks(encodeResults),
+    decodeReply: (body, options) => new OllamaReader(options).readWhole(body),
     decodeStream: (options) => new OllamaReader(options),
   };
 }
 
 function encodeTools(tools: readonly ModelTool[]): EncodedTools {
-  return encodeEachTool(tools, { format: FORMAT, subset: "ollama" }, ({ name, description, schema }) => ({
+  return encodeEachTool(tools, { format: OLLAMA_CHAT, subset: "ollama" }, ({ name, description, schema }) => ({
     type: "function",
     function: { name, description, parameters: schema },
   }));
 }
 
 function encodeMessages(messages: readonly ModelMessage[], { tools = true }: EncodeMessagesOptions = {}): EncodedMessages {
-  const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ANY_ID);
+  const { steps, toolNames } = conversationSteps(tools ? messages : withCallsAsText(messages), ANY_ID);
   return { messages: steps.flatMap((step) => writeStep(step)), toolNames };
 }
 
-const writeStep = writtenOnce((step: ConversationStep) => (step.kind === "assistant" ? writeAssistant(step) : [writeSpoken(step)]));
+const writeStep = withStepCache((step: ConversationStep) => (step.kind === "assistant" ? writeAssistant(step) : [writePrompt(step)]));
 
-function writeSpoken({ kind, content, title }: SpokenStep): JsonObject {
+function writePrompt({ kind, content, title }: PromptStep): JsonObject {
   const text = contentText(content);
   if (kind === "system") return { role: "system", content: text };
   return userMessage(kind === "document" ? `${documentHeading(title)}\n${text}` : text, contentParts(content));
@@ -85,26 +85,26 @@ function userMessage(content: string, parts: readonly ContentPart[]): JsonObject
 }
 
 function imagesOf(parts: readonly ContentPart[]): readonly string[] {
-  return parts.flatMap((part) => (isShownImage(part) ? [part.data] : []));
+  return parts.flatMap((part) => (isSupportedImage(part) ? [part.data] : []));
 }
 
 function writeAssistant(step: AssistantStep): readonly JsonObject[] {
   const { calls } = step;
-  const native = nativeMessage(step, FORMAT);
-  if (native === undefined && isSilent(step)) return [];
+  const native = nativeMessage(step, OLLAMA_CHAT);
+  if (native === undefined && isEmptyStep(step)) return [];
   const shown = calls.filter(({ result }) => imagesOf(result?.content ?? []).length > 0);
   return [
     native ?? assistantMessage(step),
     ...calls.map((call, index) => {
       const { id, name, result } = call;
-      return { role: "tool", tool_name: nameIn(native, { id, index }) ?? name, tool_call_id: id, content: answerText(result) };
+      return { role: "tool", tool_name: findCallName(native, { id, index }) ?? name, tool_call_id: id, content: answerText(result) };
     }),
     ...shown.map(({ id, result }) => userMessage(`Attachments of ${id}:`, result?.content ?? [])),
   ];
 }
 
 /** Returns the name of the call in Ollama's own message, which differs from the tool's if the model's name was corrected. */
-function nameIn(native: JsonObject | undefined, { id, index }: { readonly id: string; readonly index: number }): string | undefined {
+function findCallName(native: JsonObject | undefined, { id, index }: { readonly id: string; readonly index: number }): string | undefined {
   const made = native?.["tool_calls"];
   if (!isJsonArray(made)) return undefined;
   const own = made.find((one) => callId(one) === id) ?? made[index];
@@ -115,22 +115,22 @@ function nameIn(native: JsonObject | undefined, { id, index }: { readonly id: st
 function assistantMessage({ content, calls }: AssistantStep): JsonObject {
   const message = { role: "assistant", content: contentText(content) };
   if (calls.length === 0) return message;
-  return { ...message, tool_calls: calls.map(({ id, name, input }) => ({ id, function: { name, arguments: inputObject(input) } })) };
+  return { ...message, tool_calls: calls.map(({ id, name, input }) => ({ id, function: { name, arguments: toInputObject(input) } })) };
 }
 
 /** @see https://docs.ollama.com/capabilities/thinking */
-const EFFORTS: EffortFields = { ...effortsAs((think) => ({ think }), ["low", "medium", "high"]), none: { think: false } };
+const EFFORTS: EffortFields = { ...mapEfforts((think) => ({ think }), ["low", "medium", "high"]), none: { think: false } };
 
 function encodeRequest(request: ModelRequest, { model, stream = true }: WireTarget): EncodedRequest {
   const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, responseFormat, native = {} } = request;
   const encoded = encodeTools(tools);
   const conversation = encodeMessages(messages, { tools: encoded.tools.length > 0 || native["tools"] !== undefined });
-  if (toolChoice !== undefined) chosenTool(toolChoice, encoded);
+  if (toolChoice !== undefined) resolveToolChoice(toolChoice, encoded);
   const notes: WireNote[] = [...encoded.notes];
-  const ignored = (what: string): unknown => notes.push({ kind: "unsupported", note: `${FORMAT} has no setting for ${what}.` });
+  const ignored = (what: string): unknown => notes.push({ kind: "unsupported", note: `${OLLAMA_CHAT} has no setting for ${what}.` });
   if (toolChoice !== undefined && toolChoice !== "auto" && toolChoice !== "none") ignored("required calls");
   if (parallelCalls !== undefined) ignored("several calls at once");
-  candidateCount(request, { format: FORMAT, most: 1 }, notes);
+  candidateCount(request, { format: OLLAMA_CHAT, most: 1 }, notes);
   const schema = responseFormat === undefined ? undefined : replySchema(responseFormat, { subset: "json-schema" }, notes);
   const options = omitUndefined({ temperature, num_predict: maxOutputTokens });
   const body: JsonObject = {
@@ -139,7 +139,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true }: WireTarg
     ...(encoded.tools.length === 0 || toolChoice === "none" ? {} : { tools: encoded.tools }),
     ...(Object.keys(options).length === 0 ? {} : { options }),
     ...(responseFormat === undefined ? {} : { format: schema?.schema ?? "json" }),
-    ...effortFields(request, { format: FORMAT, model, efforts: EFFORTS }, notes),
+    ...effortFields(request, { format: OLLAMA_CHAT, model, efforts: EFFORTS }, notes),
     stream,
     ...native,
   };

@@ -2,18 +2,18 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import type { ModelMessage } from "../core/message.ts";
-import type { AskOptions } from "./alternating-turns.ts";
-import { answeredName, checkingAnswers } from "./answered-calls.ts";
+import type { UserTurnOptions } from "./alternating-turns.ts";
+import { answeredName, withAnswerChecks } from "./answered-calls.ts";
 import { PLAIN_CHAT, chatVariant, type ChatVariant } from "./chat-variants.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool, type WireTool } from "./encode-tools.ts";
 import { ChatReader } from "./openai-chat/chat-reader.ts";
 import { isReasoningModel } from "./openai-models.ts";
-import { resultContent, shownMedia, toOpenAiMessages } from "./openai-conversation.ts";
-import { chosenTool } from "./own-tools.ts";
-import { effortFields, noTemperature } from "./reasoning-effort.ts";
-import { asksForJson, replyName, replySchema, unsupportedReply } from "./response-format.ts";
-import { asTextNotes } from "./text-notes.ts";
+import { resultContent, resultMediaParts, toOpenAiMessages } from "./openai-conversation.ts";
+import { resolveToolChoice } from "./own-tools.ts";
+import { effortFields, noTemperatureNote } from "./reasoning-effort.ts";
+import { mentionsJson, replyName, replySchema, unsupportedReplyNote } from "./response-format.ts";
+import { withCallsAsText } from "./text-notes.ts";
 import type {
   AnsweredCall,
   EncodedMessages,
@@ -77,8 +77,8 @@ export function openAiChat(variant: string | ChatVariant = "openai"): WireFormat
     encodeTools: (tools, options) => encodeTools(tools, rules, options),
     encodeMessages: (messages, options) => encodeMessages(messages, rules, options),
     encodeRequest: (request, target) => encodeRequest(request, target, rules),
-    encodeResults: checkingAnswers((answers) => encodeResults(answers, rules)),
-    decodeReply: (body, options) => new ChatReader(rules, options).whole(body),
+    encodeResults: withAnswerChecks((answers) => encodeResults(answers, rules)),
+    decodeReply: (body, options) => new ChatReader(rules, options).readWhole(body),
     decodeStream: (options) => new ChatReader(rules, options),
   };
 }
@@ -91,7 +91,7 @@ function encodeTools(tools: readonly ModelTool[], variant: ChatVariant, { strict
       format: FORMAT,
       subset: "json-schema",
       strictSubset: strict ? strictSubset : undefined,
-      ownNames: (words) => namedTypes(words).map(({ name }) => name),
+      ownNames: (words) => nativeToolTypes(words).map(({ name }) => name),
       ...(maxTools === undefined ? {} : { maxTools }),
     },
     writeTool,
@@ -103,50 +103,50 @@ function writeTool({ name, description, schema, strict }: WireTool): JsonObject 
 }
 
 /** Returns type and name of a tool in the provider's own format: `{ type, [type]: { name } }`. */
-function namedTypes(words: JsonObject): readonly { readonly type: string; readonly name: string }[] {
+function nativeToolTypes(words: JsonObject): readonly { readonly type: string; readonly name: string }[] {
   const { type } = words;
   const said = typeof type === "string" ? words[type] : undefined;
   const name = isJsonObject(said) ? said["name"] : undefined;
   return typeof type === "string" && typeof name === "string" ? [{ type, name }] : [];
 }
 
-function ownWords({ providers = {} }: ModelTool): ReturnType<typeof namedTypes> {
+function nativeTypesOf({ providers = {} }: ModelTool): ReturnType<typeof nativeToolTypes> {
   const own = Object.hasOwn(providers, FORMAT) ? providers[FORMAT] : undefined;
-  return own === undefined ? [] : namedTypes(own);
+  return own === undefined ? [] : nativeToolTypes(own);
 }
 
 function encodeMessages(
   messages: readonly ModelMessage[],
   variant: ChatVariant,
-  { tools = true, asks = false }: EncodeMessagesOptions & AskOptions = {},
+  { tools = true, mustEndWithUser = false }: EncodeMessagesOptions & UserTurnOptions = {},
 ): EncodedMessages {
-  return toOpenAiMessages(tools ? messages : asTextNotes(messages), variant, { asks });
+  return toOpenAiMessages(tools ? messages : withCallsAsText(messages), variant, { mustEndWithUser });
 }
 
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget, variant: ChatVariant): EncodedRequest {
   const { system, systemRole, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
   const encoded = encodeTools(tools, variant, { strict });
   const offered = encoded.tools.length > 0;
-  const conversation = encodeMessages(messages, variant, { tools: offered || native["tools"] !== undefined, asks: true });
+  const conversation = encodeMessages(messages, variant, { tools: offered || native["tools"] !== undefined, mustEndWithUser: true });
   const notes: WireNote[] = [...encoded.notes];
   if (parallelCalls !== undefined && !variant.parallelSwitch)
     notes.push({ kind: "unsupported", note: `${variant.name} has no setting for several calls at once.` });
   const role = systemRole !== undefined && variant.developerRole ? systemRole : variant.systemRole;
-  const said = system === undefined ? [] : [{ role, content: system.toWellFormed() }];
+  const systemMessages = system === undefined ? [] : [{ role, content: system.toWellFormed() }];
   const effort = effortFields(request, { format: variant.name, model, efforts: variant.efforts(model) }, notes);
   const asked = native["reasoning_effort"] ?? effort["reasoning_effort"];
-  const temperate = temperature === undefined || (variant.takesTemperature?.(model, asked) ?? true);
-  if (!temperate) notes.push(noTemperature(variant.name, model));
+  const acceptsTemperature = temperature === undefined || (variant.takesTemperature?.(model, asked) ?? true);
+  if (!acceptsTemperature) notes.push(noTemperatureNote(variant.name, model));
   const body: JsonObject = {
     model,
-    messages: [...said, ...conversation.messages],
+    messages: [...systemMessages, ...conversation.messages],
     ...(offered ? { tools: encoded.tools } : {}),
     ...(toolChoice === undefined ? {} : choiceOf(toolChoice, tools, encoded, variant)),
     ...(offered && parallelCalls !== undefined && variant.parallelSwitch ? { parallel_tool_calls: parallelCalls } : {}),
     ...(maxOutputTokens === undefined ? {} : { [variant.maxTokensField]: maxOutputTokens }),
-    ...(temperature === undefined || !temperate ? {} : { temperature }),
+    ...(temperature === undefined || !acceptsTemperature ? {} : { temperature }),
     ...effort,
-    ...responseFormatOf(request, variant, { notes, messages: [...said, ...conversation.messages] }),
+    ...responseFormatOf(request, variant, { notes, messages: [...systemMessages, ...conversation.messages] }),
     ...candidatesOf(request, variant, { notes, model }),
     ...(stream ? { stream, ...(variant.streamOptions ? { stream_options: { include_usage: true } } : {}) } : {}),
     ...native,
@@ -165,7 +165,7 @@ function responseFormatOf(
   if (responseFormat === undefined) return {};
   const name = replyName(responseFormat);
   const takesSchema = jsonReplies.includes("json_schema");
-  if (!takesSchema && responseFormat.schema !== undefined) notes.push(unsupportedReply(format, "the schema of the reply"));
+  if (!takesSchema && responseFormat.schema !== undefined) notes.push(unsupportedReplyNote(format, "the schema of the reply"));
   const fitted = takesSchema ? replySchema(responseFormat, { subset: "json-schema", strictSubset }, notes) : undefined;
   if (fitted !== undefined) {
     const { schema, strict } = fitted;
@@ -173,8 +173,8 @@ function responseFormatOf(
   }
   if (!jsonReplies.includes("json_object"))
     return takesSchema ? { response_format: { type: "json_schema", json_schema: { name, schema: ANY_OBJECT } } } : {};
-  if (asksForJson(messages)) return { response_format: { type: "json_object" } };
-  notes.push(unsupportedReply(format, "replies in JSON, unless a message mentions JSON"));
+  if (mentionsJson(messages)) return { response_format: { type: "json_object" } };
+  notes.push(unsupportedReplyNote(format, "replies in JSON, unless a message mentions JSON"));
   return {};
 }
 
@@ -191,9 +191,9 @@ function candidatesOf(
 }
 
 function choiceOf(choice: ToolChoice, tools: readonly ModelTool[], encoded: EncodedTools, { required }: ChatVariant): JsonObject {
-  const name = chosenTool(choice, encoded);
+  const name = resolveToolChoice(choice, encoded);
   if (typeof choice === "string") return encoded.tools.length === 0 ? {} : { tool_choice: choice === "required" ? required : choice };
-  const [own] = tools.filter((tool) => tool.name === choice.tool).flatMap(ownWords);
+  const [own] = tools.filter((tool) => tool.name === choice.tool).flatMap(nativeTypesOf);
   const { type } = own ?? { type: "function" };
   return { tool_choice: { type, [type]: { name: own?.name ?? name ?? choice.tool } } };
 }
@@ -206,6 +206,6 @@ function encodeResults(answers: readonly AnsweredCall[], variant: ChatVariant): 
     if (id === undefined) return { role: "function", name, content };
     return { role: "tool", tool_call_id: id, ...(variant.namedResults ? { name } : {}), content };
   });
-  const shown = variant.media ? answers.flatMap(({ id, name, result }) => shownMedia({ id: id ?? name, result }, variant)) : [];
+  const shown = variant.media ? answers.flatMap(({ id, name, result }) => resultMediaParts({ id: id ?? name, result }, variant)) : [];
   return shown.length === 0 ? written : [...written, { role: "user", content: shown }];
 }

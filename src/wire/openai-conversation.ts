@@ -1,24 +1,24 @@
 /** A conversation as the messages of OpenAI's Chat Completions. */
 import type { ContentPart } from "../core/content.ts";
-import { pdfData } from "../core/data-uri.ts";
+import { readPdfData } from "../core/data-uri.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText, type ToolResult } from "../core/result.ts";
-import { CONTINUE_TEXT, type AskOptions } from "./alternating-turns.ts";
+import { CONTINUE_TEXT, type UserTurnOptions } from "./alternating-turns.ts";
 import { PLAIN_CHAT, type ChatVariant } from "./chat-variants.ts";
 import {
   contentParts,
   contentText,
   conversationSteps,
   documentHeading,
-  isShownImage,
-  isSilent,
-  shownAnswer,
+  isSupportedImage,
+  isEmptyStep,
+  nonEmptyAnswerText,
 } from "./conversation-steps.ts";
-import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "./conversation-steps.ts";
+import type { AssistantStep, ConversationStep, PromptStep, WireCall } from "./conversation-steps.ts";
 import { callId, nativeMessage } from "./openai-chat/native-message.ts";
 import { spacedJson } from "./spaced-json.ts";
-import { writtenOnce } from "./written-once.ts";
+import { withStepCache } from "./written-once.ts";
 
 export interface OpenAiConversation {
   readonly messages: readonly JsonObject[];
@@ -38,7 +38,7 @@ export interface OpenAiConversation {
 export function toOpenAiMessages(
   messages: readonly ModelMessage[],
   variant: ChatVariant = PLAIN_CHAT,
-  { asks = false }: AskOptions = {},
+  { mustEndWithUser = false }: UserTurnOptions = {},
 ): OpenAiConversation {
   const { steps, toolNames } = conversationSteps(messages, variant.ids);
   const { answersResults, strictTurns = false } = variant;
@@ -47,30 +47,30 @@ export function toOpenAiMessages(
   const askToContinue = (): void => {
     if (strictTurns && last() !== "user" && last() !== "tool") written.push(CONTINUE);
   };
-  let hasBegun = false;
+  let hasStarted = false;
   for (const step of steps) {
-    const said = strictTurns && hasBegun && step.kind === "system" ? writeNote(step) : writeStep(step, variant);
-    hasBegun ||= step.kind !== "system";
+    const said = strictTurns && hasStarted && step.kind === "system" ? writeSystemNote(step) : writeStep(step, variant);
+    hasStarted ||= step.kind !== "system";
     const role = said[0]?.["role"];
     if (answersResults && role === "user" && last() === "tool") written.push(ACKNOWLEDGEMENT);
     if (role === "assistant") askToContinue();
     for (const message of said) written.push(message);
   }
-  if (asks) askToContinue();
+  if (mustEndWithUser) askToContinue();
   return { messages: written, toolNames };
 }
 
-const writeStep = writtenOnce((step: ConversationStep, variant: ChatVariant) =>
-  step.kind === "assistant" ? writeAssistant(step, variant) : [writeSpoken(step, variant)],
+const writeStep = withStepCache((step: ConversationStep, variant: ChatVariant) =>
+  step.kind === "assistant" ? writeAssistant(step, variant) : [writePrompt(step, variant)],
 );
 
 /** Writes a system message as the user's, for providers that accept none after the beginning. */
-const writeNote = writtenOnce(({ content }: SpokenStep) => [{ role: "user", content: contentText(content) }]);
+const writeSystemNote = withStepCache(({ content }: PromptStep) => [{ role: "user", content: contentText(content) }]);
 
 const CONTINUE: JsonObject = { role: "user", content: CONTINUE_TEXT };
 const ACKNOWLEDGEMENT: JsonObject = { role: "assistant", content: "(The results are read.)" };
 
-function writeSpoken({ kind, content, title }: SpokenStep, variant: ChatVariant): JsonObject {
+function writePrompt({ kind, content, title }: PromptStep, variant: ChatVariant): JsonObject {
   if (kind === "system") return { role: variant.systemRole, content: contentText(content) };
   const heading = kind === "document" ? documentHeading(title) : undefined;
   if (!variant.media || contentParts(content).every((part) => !isMedia(part, variant))) {
@@ -84,11 +84,11 @@ function writeSpoken({ kind, content, title }: SpokenStep, variant: ChatVariant)
 function writeAssistant(step: AssistantStep, variant: ChatVariant): readonly JsonObject[] {
   const { calls } = step;
   const native = nativeMessage(step, variant.name);
-  if (native === undefined && isSilent(step)) return [];
-  const message = native === undefined ? assistantMessage(step, variant) : withIds(native, calls);
-  const written = [calls.length === 0 ? message : { ...message, ...missingReasoning(message, variant) }];
+  if (native === undefined && isEmptyStep(step)) return [];
+  const message = native === undefined ? assistantMessage(step, variant) : withCallIds(native, calls);
+  const written = [calls.length === 0 ? message : { ...message, ...requiredReasoningFields(message, variant) }];
   for (const call of calls) written.push(toolMessage(call, variant));
-  const shown = variant.mediaInResults || !variant.media ? [] : calls.flatMap((call) => shownMedia(call, variant));
+  const shown = variant.mediaInResults || !variant.media ? [] : calls.flatMap((call) => resultMediaParts(call, variant));
   if (shown.length > 0) written.push({ role: "user", content: shown });
   return written;
 }
@@ -103,13 +103,13 @@ function assistantMessage({ content, calls }: AssistantStep, { spacedJson: space
   };
 }
 
-function missingReasoning(message: JsonObject, { reasoning }: ChatVariant): JsonObject {
+function requiredReasoningFields(message: JsonObject, { reasoning }: ChatVariant): JsonObject {
   if (reasoning?.required !== true || message[reasoning.field] !== undefined) return {};
   return { [reasoning.field]: reasoning.placeholder ?? "" };
 }
 
 /** Adds Haft's ids to calls without an id of the provider, because the results refer to them. */
-function withIds(message: JsonObject, calls: readonly WireCall[]): JsonObject {
+function withCallIds(message: JsonObject, calls: readonly WireCall[]): JsonObject {
   const { tool_calls: made } = message;
   if (!isJsonArray(made) || made.every((call) => callId(call) !== "")) return message;
   return { ...message, tool_calls: made.map((call, index) => ({ ...(isJsonObject(call) ? call : {}), id: calls[index]?.id ?? "" })) };
@@ -128,27 +128,27 @@ function toolMessage({ id, name, result }: WireCall, variant: ChatVariant): Json
 export function resultContent(result: ToolResult | undefined, spaced: boolean): string {
   const { output, content, error } = result ?? {};
   const isJson = content === undefined && error === undefined && output !== undefined && typeof output !== "string";
-  return spaced && isJson ? spacedJson(output).toWellFormed() : shownAnswer(result);
+  return spaced && isJson ? spacedJson(output).toWellFormed() : nonEmptyAnswerText(result);
 }
 
 /** Returns the media of a call's result, for a user message after the results. */
-export function shownMedia({ id, result }: Pick<WireCall, "id" | "result">, variant: ChatVariant): readonly JsonObject[] {
+export function resultMediaParts({ id, result }: Pick<WireCall, "id" | "result">, variant: ChatVariant): readonly JsonObject[] {
   const media = result?.content?.filter((part) => isMedia(part, variant)) ?? [];
   return media.length === 0 ? [] : [textPart(`Attachments of ${id}:`), ...media.map((part) => writePart(part, variant))];
 }
 
 function isMedia(part: ContentPart, { documents }: ChatVariant): boolean {
-  if (isShownImage(part)) return true;
-  if (part.type === "file") return documents && pdfData(part) !== undefined;
+  if (isSupportedImage(part)) return true;
+  if (part.type === "file") return documents && readPdfData(part) !== undefined;
   return part.type === "audio" && audioFormat(part.mediaType) !== undefined;
 }
 
 function writePart(part: ContentPart, { documents, plainSounds = false }: ChatVariant): JsonObject {
-  if (isShownImage(part)) return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
+  if (isSupportedImage(part)) return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
   const format = part.type === "audio" ? audioFormat(part.mediaType) : undefined;
   if (part.type === "audio" && format !== undefined)
     return { type: "input_audio", input_audio: plainSounds ? part.data : { data: part.data, format } };
-  const pdf = documents ? pdfData(part) : undefined;
+  const pdf = documents ? readPdfData(part) : undefined;
   if (part.type === "file" && pdf !== undefined)
     return { type: "file", file: { filename: (part.name ?? "file.pdf").toWellFormed(), file_data: `data:application/pdf;base64,${pdf}` } };
   return textPart(partText(part).toWellFormed());

@@ -1,19 +1,19 @@
 /** The settings that OpenAI's models take, by the prefix of a name. The first match counts; names without a match are models of other servers. */
 import type { JsonObject } from "../core/base/json.ts";
 import type { ReasoningEffort } from "../core/model.ts";
-import { effortsAs, type EffortFields } from "./reasoning-effort.ts";
+import { mapEfforts, type EffortFields } from "./reasoning-effort.ts";
 
 interface OpenAiModel {
   readonly efforts: readonly ReasoningEffort[];
   /** Whether the model reasons by default: then it takes a temperature only with the effort `none`. @default true */
-  readonly reasons?: boolean;
+  readonly reasonsByDefault?: boolean;
 }
 
 const LOW_TO_HIGH: readonly ReasoningEffort[] = ["low", "medium", "high"];
 const LOW_TO_MAX: readonly ReasoningEffort[] = [...LOW_TO_HIGH, "xhigh", "max"];
 
 /** Models that do not reason: they refuse requests for encrypted reasoning, and the encrypted reasoning of other models. */
-const PLAIN = /^gpt-(?:[34]|audio|realtime|5(?:\.\d+)?-chat)|^chatgpt-/u;
+const NON_REASONING_MODELS = /^gpt-(?:[34]|audio|realtime|5(?:\.\d+)?-chat)|^chatgpt-/u;
 
 /**
  * The models that reason. An unknown new OpenAI model is treated like the newest; other names with `gpt-` are deployments (`gpt-prod`) and
@@ -28,9 +28,9 @@ const MODELS: readonly (readonly [name: RegExp, model: OpenAiModel])[] = [
   [/^gpt-5-codex/u, { efforts: LOW_TO_HIGH }],
   [/^gpt-5(?![.\d])/u, { efforts: ["minimal", ...LOW_TO_HIGH] }],
   [/^gpt-5\.\d+-pro/u, { efforts: ["medium", "high", "xhigh"] }],
-  [/^gpt-5\.1-codex-max/u, { efforts: ["none", ...LOW_TO_HIGH, "xhigh"], reasons: false }],
-  [/^gpt-5\.1(?!\d)/u, { efforts: ["none", ...LOW_TO_HIGH], reasons: false }],
-  [/^gpt-5\.[2-4](?!\d)/u, { efforts: ["none", ...LOW_TO_HIGH, "xhigh"], reasons: false }],
+  [/^gpt-5\.1-codex-max/u, { efforts: ["none", ...LOW_TO_HIGH, "xhigh"], reasonsByDefault: false }],
+  [/^gpt-5\.1(?!\d)/u, { efforts: ["none", ...LOW_TO_HIGH], reasonsByDefault: false }],
+  [/^gpt-5\.[2-4](?!\d)/u, { efforts: ["none", ...LOW_TO_HIGH, "xhigh"], reasonsByDefault: false }],
   [/^gpt-5\.5(?!\d)/u, { efforts: ["none", ...LOW_TO_HIGH, "xhigh"] }],
   [/^gpt-(?:5\.\d|6-(?:sol|luna)|6\.1-terra)/u, { efforts: ["none", ...LOW_TO_MAX] }],
   [/^gpt-(?:(?:[5-9]|[1-9]\d)(?![\d.]*b)|daybreak|rosalind)/u, { efforts: LOW_TO_MAX }],
@@ -41,30 +41,30 @@ function nameOf(model: string): string {
   return model.slice(model.lastIndexOf("/") + 1).replace(/^ft:/u, "");
 }
 
-function reasoningModel(model: string): OpenAiModel | undefined {
+function findReasoningModel(model: string): OpenAiModel | undefined {
   const name = nameOf(model);
-  return PLAIN.test(name) ? undefined : MODELS.find(([known]) => known.test(name))?.[1];
+  return NON_REASONING_MODELS.test(name) ? undefined : MODELS.find(([known]) => known.test(name))?.[1];
 }
 
 /** Whether a model is known not to reason. */
-export function isPlainModel(model: string): boolean {
-  return PLAIN.test(nameOf(model));
+export function isNonReasoningModel(model: string): boolean {
+  return NON_REASONING_MODELS.test(nameOf(model));
 }
 
 /** Whether a model is known to reason: it does not report the probabilities of its tokens. */
 export function isReasoningModel(model: string): boolean {
-  return reasoningModel(model) !== undefined;
+  return findReasoningModel(model) !== undefined;
 }
 
 /** Returns the efforts that can be requested of a model. For one that does not reason, the effort `none` needs no field. */
 export function openAiEfforts(model: string, write: (effort: ReasoningEffort) => JsonObject): EffortFields {
-  return isPlainModel(model) ? { none: {} } : effortsAs(write, reasoningModel(model)?.efforts);
+  return isNonReasoningModel(model) ? { none: {} } : mapEfforts(write, findReasoningModel(model)?.efforts);
 }
 
 /** Whether a model takes a temperature in a request with this effort: models refuse it while they reason. */
 export function takesTemperature(model: string, effort: unknown): boolean {
-  const known = reasoningModel(model);
+  const known = findReasoningModel(model);
   if (known === undefined) return true;
-  const { reasons = true } = known;
-  return effort === undefined || effort === null ? !reasons : effort === "none";
+  const { reasonsByDefault = true } = known;
+  return effort === undefined || effort === null ? !reasonsByDefault : effort === "none";
 }

@@ -2,18 +2,18 @@
 import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelReply, ModelRequest, ModelTool, ReasoningEffort, ToolChoice } from "../core/model.ts";
-import { checkingAnswers } from "./answered-calls.ts";
+import { withAnswerChecks } from "./answered-calls.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool, type WireTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
-import { APPROVAL_REQUEST, approvalName } from "./responses/approvals.ts";
+import { APPROVAL_REQUEST, approvalToolName } from "./responses/approvals.ts";
 import { ResponsesDecoder } from "./responses/decoder.ts";
-import { FORMAT, toInputItems } from "./responses/input-items.ts";
+import { OPENAI_RESPONSES, toInputItems } from "./responses/input-items.ts";
 import { BUILT_IN_TOOLS } from "./responses/items.ts";
-import { isPlainModel, openAiEfforts, takesTemperature } from "./openai-models.ts";
-import { effortFields, noTemperature } from "./reasoning-effort.ts";
-import { textOf } from "./read-field.ts";
-import { asksForJson, replyName, replySchema, unsupportedReply } from "./response-format.ts";
+import { isNonReasoningModel, openAiEfforts, takesTemperature } from "./openai-models.ts";
+import { effortFields, noTemperatureNote } from "./reasoning-effort.ts";
+import { asString } from "./read-field.ts";
+import { mentionsJson, replyName, replySchema, unsupportedReplyNote } from "./response-format.ts";
 import { withoutReasoning } from "./responses/refused-reasoning.ts";
 import { resultItem } from "./responses/result-items.ts";
 import type {
@@ -38,14 +38,14 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
  */
 export function openAiResponses(): WireFormat {
   return {
-    name: FORMAT,
+    name: OPENAI_RESPONSES,
     framing: "sse",
     path: () => "/responses",
     encodeTools,
     encodeMessages: (messages, { tools = true } = {}) => toInputItems(messages, { tools }),
     encodeRequest,
     withoutRefused: withoutReasoning,
-    encodeResults: checkingAnswers((answers) => answers.map(answerItem)),
+    encodeResults: withAnswerChecks((answers) => answers.map(answerItem)),
     decodeReply,
     decodeStream: (options?: DecodeOptions) => new ResponsesDecoder(options),
   };
@@ -54,7 +54,7 @@ export function openAiResponses(): WireFormat {
 function encodeTools(tools: readonly ModelTool[], { strict = false }: EncodeToolsOptions = {}): EncodedTools {
   return encodeEachTool(
     tools,
-    { format: FORMAT, subset: "json-schema", strictSubset: strict ? "openai-strict" : undefined, ownNames },
+    { format: OPENAI_RESPONSES, subset: "json-schema", strictSubset: strict ? "openai-strict" : undefined, ownNames: nativeToolNames },
     writeTool,
   );
 }
@@ -72,11 +72,11 @@ function writeTool({ tool, name, description, schema, strict }: WireTool): JsonO
 }
 
 /** Returns the names in calls of a tool that is declared in the provider's own format: its `name`, or the call type of a built-in tool. */
-function ownNames(words: JsonObject): readonly string[] {
-  const type = textOf(words["type"]) ?? "";
+function nativeToolNames(words: JsonObject): readonly string[] {
+  const type = asString(words["type"]) ?? "";
   const builtIn = [...BUILT_IN_TOOLS].flatMap(([call, types]) => (types.some((one) => isVersionOf(type, one)) ? [call] : []));
-  if (type === "mcp") return [approvalName(textOf(words["server_label"]) ?? "")];
-  const name = textOf(words["name"]);
+  if (type === "mcp") return [approvalToolName(asString(words["server_label"]) ?? "")];
+  const name = asString(words["name"]);
   return name === undefined || type === "namespace" ? builtIn : [...builtIn, name];
 }
 
@@ -84,23 +84,23 @@ function isVersionOf(type: string, name: string): boolean {
   return type === name || (type.startsWith(`${name}_`) && /^\d+$/u.test(type.slice(name.length + 1).replaceAll("_", "")));
 }
 
-function ownWords({ providers }: ModelTool): JsonObject | undefined {
-  return providers !== undefined && Object.hasOwn(providers, FORMAT) ? providers[FORMAT] : undefined;
+function nativeDeclarationOf({ providers }: ModelTool): JsonObject | undefined {
+  return providers !== undefined && Object.hasOwn(providers, OPENAI_RESPONSES) ? providers[OPENAI_RESPONSES] : undefined;
 }
 
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
   const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
   const encoded = encodeTools(tools, { strict });
   const offered = encoded.tools.length > 0;
-  const stored = native["store"] === true;
-  const reasons = !isPlainModel(model);
-  const input = toInputItems(messages, { tools: offered || native["tools"] !== undefined, stored, reasons });
+  const storesReplies = native["store"] === true;
+  const isReasoningModel = !isNonReasoningModel(model);
+  const input = toInputItems(messages, { tools: offered || native["tools"] !== undefined, storesReplies, isReasoningModel });
   const notes: WireNote[] = [...encoded.notes];
-  candidateCount(request, { format: FORMAT, most: 1 }, notes);
-  const effort = effortFields(request, { format: FORMAT, model, efforts: openAiEfforts(model, effortOf) }, notes);
+  candidateCount(request, { format: OPENAI_RESPONSES, most: 1 }, notes);
+  const effort = effortFields(request, { format: OPENAI_RESPONSES, model, efforts: openAiEfforts(model, effortOf) }, notes);
   const reasoning = mergeNative("reasoning", effort, native);
-  const temperate = temperature === undefined || takesTemperature(model, effortIn(reasoning));
-  if (!temperate) notes.push(noTemperature(FORMAT, model));
+  const acceptsTemperature = temperature === undefined || takesTemperature(model, findEffort(reasoning));
+  if (!acceptsTemperature) notes.push(noTemperatureNote(OPENAI_RESPONSES, model));
   const body: JsonObject = {
     model,
     ...(system === undefined ? {} : { instructions: system.toWellFormed() }),
@@ -108,10 +108,10 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
     ...(offered ? { tools: encoded.tools } : {}),
     ...(toolChoice === undefined ? {} : choiceOf(toolChoice, tools, encoded)),
     ...(offered && parallelCalls !== undefined ? { parallel_tool_calls: parallelCalls } : {}),
-    ...omitUndefined({ max_output_tokens: maxOutputTokens, temperature: temperate ? temperature : undefined }),
+    ...omitUndefined({ max_output_tokens: maxOutputTokens, temperature: acceptsTemperature ? temperature : undefined }),
     ...(stream ? { stream } : {}),
     store: false,
-    ...(stored || !reasons ? {} : { include: ["reasoning.encrypted_content"] }),
+    ...(storesReplies || !isReasoningModel ? {} : { include: ["reasoning.encrypted_content"] }),
     ...native,
     ...reasoning,
     ...mergeNative("text", textFormat(request, input.messages, notes), native),
@@ -121,7 +121,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
 
 const effortOf = (effort: ReasoningEffort): JsonObject => ({ effort });
 
-function effortIn({ reasoning }: JsonObject): JsonValue | undefined {
+function findEffort({ reasoning }: JsonObject): JsonValue | undefined {
   return isJsonObject(reasoning) ? reasoning["effort"] : undefined;
 }
 
@@ -131,8 +131,8 @@ function textFormat({ responseFormat }: ModelRequest, input: readonly JsonObject
   const rules = { subset: "json-schema", strictSubset: "openai-strict" } as const;
   const fitted = replySchema(responseFormat, rules, notes);
   if (fitted !== undefined) return { format: { type: "json_schema", name: replyName(responseFormat), ...fitted } };
-  if (asksForJson(input)) return { format: { type: "json_object" } };
-  notes.push(unsupportedReply(FORMAT, "replies in JSON, unless a message mentions JSON"));
+  if (mentionsJson(input)) return { format: { type: "json_object" } };
+  notes.push(unsupportedReplyNote(OPENAI_RESPONSES, "replies in JSON, unless a message mentions JSON"));
   return {};
 }
 
@@ -142,7 +142,7 @@ function choiceOf(choice: ToolChoice, tools: readonly ModelTool[], { tools: writ
       throw new ToolError("invalid_argument", "A call is required, but no tool is offered.");
     return written.length === 0 ? {} : { tool_choice: choice };
   }
-  const [own] = tools.filter((tool) => tool.name === choice.tool).map(ownWords);
+  const [own] = tools.filter((tool) => tool.name === choice.tool).map(nativeDeclarationOf);
   if (own !== undefined) return { tool_choice: omitUndefined({ type: own["type"], name: own["name"] }) };
   const names = [...toolNames].flatMap(([encoded, name]) => (name === choice.tool ? [encoded] : []));
   const [name] = names;
@@ -169,5 +169,5 @@ function answerItem({ id, kind, native, result }: AnsweredCall): JsonObject {
 function decodeReply(body: JsonValue, options?: DecodeOptions): ModelReply {
   if (!isJsonObject(body) || !(Array.isArray(body["output"]) || isJsonObject(body["error"])))
     throw new ToolError("model_failed", "The provider's answer is not a reply of OpenAI's Responses: it has no output.");
-  return new ResponsesDecoder(options).whole(body);
+  return new ResponsesDecoder(options).readWhole(body);
 }

@@ -5,7 +5,7 @@ import type { ToolChoice } from "../core/model.ts";
 import type { EncodedTools } from "./wire-format.ts";
 
 /** Returns the name of a tool in the provider's own format, if it has one. */
-export function namedWords({ name }: JsonObject): readonly string[] {
+export function declaredNames({ name }: JsonObject): readonly string[] {
   return typeof name === "string" ? [name] : [];
 }
 
@@ -14,7 +14,7 @@ export function namedWords({ name }: JsonObject): readonly string[] {
  *
  * @throws ToolError `invalid_argument` if that tool is not offered, or if a call is required and there are no tools
  */
-export function chosenTool(choice: ToolChoice, { tools, toolNames }: Pick<EncodedTools, "tools" | "toolNames">): string | undefined {
+export function resolveToolChoice(choice: ToolChoice, { tools, toolNames }: Pick<EncodedTools, "tools" | "toolNames">): string | undefined {
   if (choice === "required" && tools.length === 0) throw new ToolError("invalid_argument", "A call is required, but no tool is offered.");
   if (typeof choice === "string") return undefined;
   for (const [written, name] of toolNames) if (name === choice.tool) return written;

@@ -59,29 +59,29 @@ export const TOO_LONG = new RegExp(
 export const NO_CREDIT =
   /insufficient[ _](?:quota|balance)|credit balance is too low|billing_(?:hard_limit|error)|out of credits|exceeded_current_quota_error|used all available credits|余额不足/iu;
 const NO_KEY = /api key (?:not valid|not found|expired)/iu;
-const LOOKED_AT = 4_096;
+const MAX_SEARCHED_CHARS = 4_096;
 
-interface Reported {
+interface ReportedError {
   /** The whole message for the `ToolError`. */
   readonly report: string;
   /** The provider's code, type and status of the error. */
-  readonly words: readonly string[];
+  readonly codes: readonly string[];
   readonly text: string;
   readonly retryAfterMs?: number | undefined;
 }
 
-export function providerError({ report, words, text, retryAfterMs }: Reported): ToolError {
-  const said = [...words, text].join(" ").slice(0, LOOKED_AT);
+export function providerError({ report, codes, text, retryAfterMs }: ReportedError): ToolError {
+  const said = [...codes, text].join(" ").slice(0, MAX_SEARCHED_CHARS);
   if (NO_CREDIT.test(said)) return new ToolError("limit_exceeded", report, omitUndefined({ retryAfterMs }));
-  const kind = KINDS.find((one) => words.some((word) => one.words.test(word.toLowerCase())));
-  return new ToolError(kind?.code ?? codeOfText(said), report, omitUndefined({ retryable: kind?.retryable, retryAfterMs }));
+  const kind = KINDS.find((one) => codes.some((word) => one.words.test(word.toLowerCase())));
+  return new ToolError(kind?.code ?? errorCodeFromText(said), report, omitUndefined({ retryable: kind?.retryable, retryAfterMs }));
 }
 
 export function isKnownError(word: string): boolean {
   return KINDS.some(({ words }) => words.test(word.toLowerCase()));
 }
 
-function codeOfText(text: string): ErrorCode {
+function errorCodeFromText(text: string): ErrorCode {
   if (NO_KEY.test(text)) return "permission_denied";
   return TOO_LONG.test(text) ? "too_large" : "model_failed";
 }

@@ -2,11 +2,11 @@
 import { hash } from "node:crypto";
 import { DEFAULT_NAMESPACE, splitName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import { checkText } from "../core/check-argument.ts";
+import { checkString } from "../core/check-argument.ts";
 
 /** The names that every provider accepts: Gemini requires a letter or `_` first, OpenAI at most 64 characters. */
 const ALLOWED = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/u;
-const MARKED = /__[0-9a-f]{16}$/u;
+const HASH_SUFFIX = /__[0-9a-f]{16}$/u;
 const MAX_BASE_LENGTH = 64 - "__".length - 16;
 
 /**
@@ -19,11 +19,11 @@ const MAX_BASE_LENGTH = 64 - "__".length - 16;
  * @param fingerprint distinguishes overloads of one name
  */
 export function providerName(qualifiedName: string, fingerprint?: string): string {
-  checkText(qualifiedName, "providerName()", "the name of a tool");
-  if (fingerprint !== undefined) checkText(fingerprint, "providerName(name, fingerprint)", "the fingerprint of a schema");
+  checkString(qualifiedName, "providerName()", "the name of a tool");
+  if (fingerprint !== undefined) checkString(fingerprint, "providerName(name, fingerprint)", "the fingerprint of a schema");
   const short = shortName(qualifiedName);
   const plain = short.replace("::", "__");
-  if (fingerprint === undefined && ALLOWED.test(plain) && !MARKED.test(plain) && plain.replace("__", "::") === short) return plain;
+  if (fingerprint === undefined && ALLOWED.test(plain) && !HASH_SUFFIX.test(plain) && plain.replace("__", "::") === short) return plain;
   const fit = plain.replaceAll(/[^A-Za-z0-9_-]/gu, "_").replace(/^(?=[^A-Za-z_])/u, "_");
   const of = fingerprint === undefined ? short : [short, fingerprint];
   return `${fit.slice(0, MAX_BASE_LENGTH)}__${hash("sha256", JSON.stringify(of)).slice(0, 16)}`;
@@ -33,17 +33,17 @@ export function providerName(qualifiedName: string, fingerprint?: string): strin
  * Returns the tool that a model meant by a name: looked up in the given names, else decoded as far as `providerName` is reversible, else the name
  * unchanged. A prefix `functions.`, which some models add, is removed.
  */
-export function qualifiedNameOf(name: string, given: ReadonlyMap<string, string>): string {
+export function toQualifiedName(name: string, given: ReadonlyMap<string, string>): string {
   const bare = name.startsWith("functions.") && !given.has(name) ? name.slice("functions.".length) : name;
   const known = given.get(bare);
   if (known !== undefined) return known;
   if (!bare.includes("__")) return bare;
-  return ALLOWED.test(bare) && !MARKED.test(bare) ? bare.replace(/^([^]+?)__(?=[^])/u, "$1::") : bare;
+  return ALLOWED.test(bare) && !HASH_SUFFIX.test(bare) ? bare.replace(/^([^]+?)__(?=[^])/u, "$1::") : bare;
 }
 
 /** Whether a name ends like those that `providerName` rewrote; only a look-up can tell whether it is one. */
-export function isMarked(name: string): boolean {
-  return MARKED.test(name);
+export function hasHashSuffix(name: string): boolean {
+  return HASH_SUFFIX.test(name);
 }
 
 /** The provider names of one conversation, and the map to decode them. */

@@ -2,15 +2,15 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { TokenUsage } from "../core/model.ts";
 
-export function textOf(value: JsonValue | undefined): string | undefined {
+export function asString(value: JsonValue | undefined): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-export function nonEmptyText(value: JsonValue | undefined): string | undefined {
-  return value === "" ? undefined : textOf(value);
+export function asNonEmptyString(value: JsonValue | undefined): string | undefined {
+  return value === "" ? undefined : asString(value);
 }
 
-export function numberIn(object: JsonObject, key: string): number | undefined {
+export function numberField(object: JsonObject, key: string): number | undefined {
   const value = object[key];
   return typeof value === "number" ? value : undefined;
 }
@@ -23,7 +23,7 @@ export function tokenCounts(counts: Readonly<Partial<Record<keyof TokenUsage, Js
 }
 
 /** Returns the token counts of a provider whose `input` excludes tokens read from or written to the cache. */
-export function countsBesideCache(
+export function tokenCountsWithCache(
   counts: Readonly<Partial<Record<"input" | "output" | "read" | "write" | "thinking", JsonValue | undefined>>>,
 ): Partial<TokenUsage> {
   const { input, output, read, write, thinking } = counts;
@@ -38,6 +38,6 @@ export function countsBesideCache(
 }
 
 /** Whether it is the first of several replies; a reply without an index is. */
-export function isFirst(candidate: JsonValue): boolean {
+export function isFirstCandidate(candidate: JsonValue): boolean {
   return isJsonObject(candidate) && (candidate["index"] === undefined || candidate["index"] === null || candidate["index"] === 0);
 }

@@ -7,7 +7,7 @@ import type { WireNote } from "./wire-format.ts";
 export type EffortFields = Readonly<Partial<Record<ReasoningEffort, JsonObject>>>;
 
 /** Writes the same field for each of some efforts. */
-export function effortsAs(
+export function mapEfforts(
   write: (effort: ReasoningEffort) => JsonObject,
   efforts: readonly ReasoningEffort[] = REASONING_EFFORTS,
 ): EffortFields {
@@ -35,6 +35,6 @@ export function effortFields(
 }
 
 /** Returns the note about a temperature that was left out. */
-export function noTemperature(format: string, model: string): WireNote {
+export function noTemperatureNote(format: string, model: string): WireNote {
   return { kind: "unsupported", note: `${format} takes no temperature for ${model} in such a request.` };
 }

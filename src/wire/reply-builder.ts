@@ -9,8 +9,8 @@ import type { FinishReason, ModelCall, ModelEvent, ModelReply, ProviderCall, Tok
 import { parseJson } from "../core/base/parse-json.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { Candidates } from "./candidates.ts";
-import { expandParallel } from "./parallel-calls.ts";
-import { isMarked, providerName, qualifiedNameOf } from "./provider-name.ts";
+import { expandParallelCalls } from "./parallel-calls.ts";
+import { hasHashSuffix, providerName, toQualifiedName } from "./provider-name.ts";
 import type { DecodeOptions } from "./wire-format.ts";
 
 const DEFAULT_MAX_CHARS = 16 * 1024 * 1024;
@@ -31,10 +31,10 @@ interface OpenCall {
   /** The input as JSON, if the format sends it as JSON. */
   input: JsonValue | undefined;
   /** Whether `call-open` was emitted. */
-  told: boolean;
+  isAnnounced: boolean;
   sealed: boolean;
   /** The call as it is reported; set when its turn to be reported comes. */
-  made: ModelCall | undefined;
+  modelCall: ModelCall | undefined;
 }
 
 export interface CallParts {
@@ -64,7 +64,7 @@ export class ReplyBuilder {
   /** The calls in the order in which they were opened. */
   #opened: OpenCall[] = [];
   /** Number of `#opened` calls that were reported as sealed. */
-  #told = 0;
+  #reportedCount = 0;
   #sealed: ModelCall[] = [];
   #providerCalls: ProviderCall[] = [];
   #media: ContentPart[] = [];
@@ -80,7 +80,7 @@ export class ReplyBuilder {
   #id: string | undefined;
   #model: string | undefined;
   #candidates = new Candidates();
-  #ended: ModelReply | undefined;
+  #reply: ModelReply | undefined;
 
   constructor({ toolNames = NO_NAMES, maxChars = DEFAULT_MAX_CHARS }: DecodeOptions = {}) {
     this.#names = toolNames;
@@ -88,42 +88,42 @@ export class ReplyBuilder {
   }
 
   /** Returns the events since the last `take`. */
-  take(): readonly ModelEvent[] {
+  takeEvents(): readonly ModelEvent[] {
     const events = this.#events;
     if (events.length > 0) this.#events = [];
     return events;
   }
 
-  text(text: string): void {
-    if (text === "") return;
-    this.#grow(text.length);
-    this.#text.push(text);
-    this.#tell({ type: "text-delta", text });
+  addText(addText: string): void {
+    if (addText === "") return;
+    this.#countChars(addText.length);
+    this.#text.push(addText);
+    this.#emit({ type: "text-delta", text: addText });
   }
 
-  reasoning(text: string): void {
+  addReasoning(text: string): void {
     if (text === "") return;
-    this.#grow(text.length);
+    this.#countChars(text.length);
     this.#reasoning.push(text);
-    this.#tell({ type: "reasoning-delta", text });
+    this.#emit({ type: "reasoning-delta", text });
   }
 
   /** Adds text of another reply to the same request, by its index from 1; an empty text only records that the reply exists. */
-  otherText(index: number, text: string): void {
-    if (this.#candidates.addText(index, text)) this.#grow(text.length);
+  addCandidateText(index: number, text: string): void {
+    if (this.#candidates.addText(index, text)) this.#countChars(text.length);
   }
 
   /** Adds the summed log probability of more tokens of a reply, by its index from 0. */
-  logProbability(index: number, sum: number): void {
+  addLogProbability(index: number, sum: number): void {
     this.#candidates.addLogProbability(index, sum);
   }
 
-  warn(warning: string): void {
+  addWarning(warning: string): void {
     this.#warnings.push(warning);
   }
 
-  media(part: ContentPart): void {
-    this.#grow("data" in part ? part.data.length : 0);
+  addMedia(part: ContentPart): void {
+    this.#countChars("data" in part ? part.data.length : 0);
     this.#media.push(part);
   }
 
@@ -132,10 +132,10 @@ export class ReplyBuilder {
   }
 
   /** Opens a call, or fills in missing fields of an open one; known fields are kept. */
-  open(key: string | number, { id, name, kind = "function", reasoning, warnings, native }: CallParts): void {
+  openCall(key: string | number, { id, name, kind = "function", reasoning, warnings, native }: CallParts): void {
     let call = this.#calls.get(key);
     if (call === undefined) {
-      if (this.#calls.size >= MAX_CALLS) throw tooMany();
+      if (this.#calls.size >= MAX_CALLS) throw tooManyCallsError();
       call = {
         index: this.#calls.size,
         kind,
@@ -146,30 +146,30 @@ export class ReplyBuilder {
         native: undefined,
         pieces: [],
         input: undefined,
-        told: false,
+        isAnnounced: false,
         sealed: false,
-        made: undefined,
+        modelCall: undefined,
       };
       this.#calls.set(key, call);
       this.#opened.push(call);
     }
-    if (native !== undefined && call.made === undefined) call.native = native;
-    else if (native !== undefined) this.#sealed = this.#sealed.map((one) => (one === call?.made ? { ...one, native } : one));
+    if (native !== undefined && call.modelCall === undefined) call.native = native;
+    else if (native !== undefined) this.#sealed = this.#sealed.map((one) => (one === call?.modelCall ? { ...one, native } : one));
     if (call.id === undefined && id !== undefined && id !== "") call.id = id;
     if (call.name === "" && name !== undefined) call.name = name;
-    if (call.told || call.name === "") return;
-    call.told = true;
-    this.#tell({ type: "call-open", index: call.index, name: this.#qualified(call.name) });
-    if (call.pieces.length > 0) this.#tell({ type: "call-delta", index: call.index, text: call.pieces.join("") });
+    if (call.isAnnounced || call.name === "") return;
+    call.isAnnounced = true;
+    this.#emit({ type: "call-open", index: call.index, name: this.#qualifiedName(call.name) });
+    if (call.pieces.length > 0) this.#emit({ type: "call-delta", index: call.index, text: call.pieces.join("") });
   }
 
   /** Appends a piece of a call's arguments, or of a custom call's text; reported once the call's name is known. */
-  argumentText(key: string | number, text: string): void {
+  addArgumentText(key: string | number, text: string): void {
     const call = this.#calls.get(key);
     if (call === undefined || call.sealed || text === "") return;
-    this.#grow(text.length);
+    this.#countChars(text.length);
     call.pieces.push(text);
-    if (call.told) this.#tell({ type: "call-delta", index: call.index, text });
+    if (call.isAnnounced) this.#emit({ type: "call-delta", index: call.index, text });
   }
 
   /** Sets the whole arguments, as text or JSON, replacing the pieces. */
@@ -181,55 +181,55 @@ export class ReplyBuilder {
   }
 
   /** Marks a call as complete. */
-  seal(key: string | number): void {
+  sealCall(key: string | number): void {
     const call = this.#calls.get(key);
     if (call === undefined || call.sealed) return;
     call.sealed = true;
-    this.#tellSealed();
+    this.#reportSealedCalls();
   }
 
   /** Marks all calls as complete. */
-  sealAll(): void {
+  sealAllCalls(): void {
     for (const call of this.#calls.values()) call.sealed = true;
-    this.#tellSealed();
+    this.#reportSealedCalls();
   }
 
-  providerCall(call: ProviderCall): void {
+  addProviderCall(call: ProviderCall): void {
     this.#providerCalls.push(call);
-    this.#tell({ type: "provider-call", call });
+    this.#emit({ type: "provider-call", call });
   }
 
-  usage(usage: Partial<TokenUsage>): void {
-    this.#usage = { ...this.#usage, ...usage };
+  addUsage(addUsage: Partial<TokenUsage>): void {
+    this.#usage = { ...this.#usage, ...addUsage };
   }
 
   /** Sets why the message ends, with the provider's own term. A reason that is not a good end is not overwritten by later ones. */
-  finish(reason: FinishReason, detail?: string): void {
+  setFinish(reason: FinishReason, detail?: string): void {
     if (this.#finish !== undefined && !endedWell(this.#finish)) return;
     this.#finish = reason;
     this.#finishDetail = detail;
   }
 
-  get finished(): FinishReason | undefined {
+  get finishReason(): FinishReason | undefined {
     return this.#finish;
   }
 
-  about(about: { readonly id?: string | undefined; readonly model?: string | undefined }): void {
-    this.#id = about.id ?? this.#id;
-    this.#model = about.model ?? this.#model;
+  setMetadata(setMetadata: { readonly id?: string | undefined; readonly model?: string | undefined }): void {
+    this.#id = setMetadata.id ?? this.#id;
+    this.#model = setMetadata.model ?? this.#model;
   }
 
   /** Sets the message in the provider's own form, which keeps what Haft's types leave out. */
-  native(native: NativeMessage): void {
-    this.#native = native;
+  setNative(setNative: NativeMessage): void {
+    this.#native = setNative;
   }
 
   /** Discards everything received so far: the next pieces are another message. */
-  void(reason: string): void {
-    this.#tell({ type: "reply-void", reason });
+  voidReply(reason: string): void {
+    this.#emit({ type: "reply-void", reason });
     this.#calls = new Map();
     this.#opened = [];
-    this.#told = 0;
+    this.#reportedCount = 0;
     this.#sealed = [];
     this.#providerCalls = [];
     this.#media = [];
@@ -248,12 +248,12 @@ export class ReplyBuilder {
   }
 
   /** Ends the message; only the first call emits `reply-end`. */
-  end(): ModelReply {
-    if (this.#ended !== undefined) return this.#ended;
+  endReply(): ModelReply {
+    if (this.#reply !== undefined) return this.#reply;
     const finish = this.#finish ?? "truncated";
     if (endedWell(finish)) {
-      this.sealAll();
-      this.#tellSealed(true);
+      this.sealAllCalls();
+      this.#reportSealedCalls(true);
     }
     const calls = endedWell(finish) ? this.#sealed : [];
     const text = this.#text.join("");
@@ -267,89 +267,89 @@ export class ReplyBuilder {
       finish: calls.length > 0 ? "calls" : finish,
       ...(this.#finishDetail === undefined ? {} : { finishDetail: this.#finishDetail }),
       usage: readUsage(this.#usage),
-      ...(this.#native === undefined || this.#expanded || !endedOrPaused(finish) ? {} : { native: this.#native }),
+      ...(this.#native === undefined || this.#expanded || !isCompleteOrPaused(finish) ? {} : { native: this.#native }),
       ...(candidates === undefined ? {} : { candidates }),
       ...(this.#warnings.length === 0 ? {} : { warnings: [...this.#warnings] }),
       ...(this.#id === undefined ? {} : { id: this.#id }),
       ...(this.#model === undefined ? {} : { model: this.#model }),
     };
-    this.#tell({ type: "reply-end", reply });
-    this.#ended = reply;
+    this.#emit({ type: "reply-end", reply });
+    this.#reply = reply;
     return reply;
   }
 
-  #tell(event: ModelEvent): void {
-    if (this.#ended === undefined) this.#events.push(event);
+  #emit(event: ModelEvent): void {
+    if (this.#reply === undefined) this.#events.push(event);
   }
 
   /** @param isOver whether the message has ended, and well */
-  #tellSealed(isOver = false): void {
-    for (; this.#told < this.#opened.length; this.#told++) {
-      const call = this.#opened[this.#told];
+  #reportSealedCalls(isOver = false): void {
+    for (; this.#reportedCount < this.#opened.length; this.#reportedCount++) {
+      const call = this.#opened[this.#reportedCount];
       if (call?.sealed !== true) return;
-      call.made ??= this.#modelCall(call);
-      if (!isOver && !isJsonObject(call.made.input)) return;
-      const calls = expandParallel(call.made, this.#names);
-      if (this.#sealed.length + calls.length > MAX_CALLS) throw tooMany();
-      if (!calls.includes(call.made)) this.#expanded = true;
+      call.modelCall ??= this.#toModelCall(call);
+      if (!isOver && !isJsonObject(call.modelCall.input)) return;
+      const calls = expandParallelCalls(call.modelCall, this.#names);
+      if (this.#sealed.length + calls.length > MAX_CALLS) throw tooManyCallsError();
+      if (!calls.includes(call.modelCall)) this.#expanded = true;
       for (const one of calls) {
-        this.#tell({ type: "call-seal", index: this.#sealed.length, call: one });
+        this.#emit({ type: "call-seal", index: this.#sealed.length, call: one });
         this.#sealed.push(one);
       }
     }
   }
 
-  #modelCall({ kind, id, name, reasoning, warnings, native, pieces, input }: OpenCall): ModelCall {
+  #toModelCall({ kind, id, name, reasoning, warnings, native, pieces, input }: OpenCall): ModelCall {
     const text = pieces.join("");
-    const qualified = this.#qualified(name);
+    const qualified = this.#qualifiedName(name);
     return {
       ...(id === undefined ? {} : { id }),
       name: qualified,
-      input: kind === "custom" ? { input: text } : (input ?? readArguments(text)),
+      input: kind === "custom" ? { input: text } : (input ?? parseArguments(text)),
       ...(kind === "function" ? {} : { kind }),
       ...omitUndefined({ reasoning, warnings, native }),
-      ...(isMarked(name) && this.#names.has(name) && providerName(qualified) !== name ? { offeredName: name } : {}),
+      ...(hasHashSuffix(name) && this.#names.has(name) && providerName(qualified) !== name ? { offeredName: name } : {}),
     };
   }
 
-  #qualified(name: string): string {
-    return qualifiedNameOf(name, this.#names);
+  #qualifiedName(name: string): string {
+    return toQualifiedName(name, this.#names);
   }
 
-  #grow(chars: number): void {
+  #countChars(chars: number): void {
     this.#chars += chars;
     if (this.#chars > this.#maxChars)
       throw new ToolError("too_large", `A message of the model has more than ${this.#maxChars} characters.`);
   }
 }
 
-function tooMany(): ToolError {
+function tooManyCallsError(): ToolError {
   return new ToolError("too_large", `A message of the model has more than ${MAX_CALLS} calls.`);
 }
 
 /** Whether the native message is kept: a paused message is sent back unchanged, but a truncated one must not be. */
-function endedOrPaused(finish: FinishReason): boolean {
+function isCompleteOrPaused(finish: FinishReason): boolean {
   return endedWell(finish) || finish === "pause" || finish === "refusal";
 }
 
 /** Returns arguments as JSON: `{}` for none (or `null`, as some models write it); text that cannot be parsed unchanged, to be repaired or refused. */
-export function readArguments(text: string): JsonValue {
+export function parseArguments(text: string): JsonValue {
   if (text.trim() === "") return {};
   try {
     const value = parseJson(text) ?? {};
-    return typeof value === "string" ? readNested(value) : value;
+    return typeof value === "string" ? parseNestedArguments(value) : value;
   } catch {
     return text;
   }
 }
 
 /** Returns arguments given as text or JSON; `{}` for none. */
-export function readInput(value: JsonValue | undefined): JsonValue {
-  return typeof value === "string" ? readArguments(value) : (value ?? {});
+export function parseInput(value: JsonValue | undefined): JsonValue {
+  return typeof value === "string" ? parseArguments(value) : (value ?? {});
 }
 
 /** Parses arguments that a model sent as JSON inside a JSON string. */
-function readNested(text: string): JsonValue {
+function parseNestedArguments(text: string): JsonValue {
   try {
     const value = parseJson(text);
     return isJsonObject(value) ? value : text;

@@ -39,7 +39,7 @@ export function replySchema({ schema }: ResponseFormat, rules: ReplyRules, notes
     const { strictSubset, subset, refusal } = rules;
     if (strictSubset !== undefined) {
       const strict = fitSchema(schema, strictSubset);
-      const [loss = isEmpty(strict.schema) ? NOTHING_NAMED : undefined] = strict.losses;
+      const [loss = hasNoProperties(strict.schema) ? NOTHING_NAMED : undefined] = strict.losses;
       if (loss === undefined) return { schema: strict.schema, strict: true };
       notes.push({ kind: "unsupported", note: `The reply is not held to its schema: ${loss.path} ${loss.note}` });
     }
@@ -58,15 +58,15 @@ export function replySchema({ schema }: ResponseFormat, rules: ReplyRules, notes
  * Returns the schema of a reply for a provider that always enforces schemas; undefined, with a note, if the fitted schema would refuse replies that
  * the original allows.
  */
-export function heldSchema(responseFormat: ResponseFormat, format: string, notes: WireNote[]): JsonObject | undefined {
+export function enforcedSchema(responseFormat: ResponseFormat, format: string, notes: WireNote[]): JsonObject | undefined {
   const { schema } = responseFormat;
   if (schema === undefined) {
-    notes.push(unsupportedReply(format, "replies in JSON without a schema"));
+    notes.push(unsupportedReplyNote(format, "replies in JSON without a schema"));
     return undefined;
   }
   const rules = {
     subset: "anthropic-strict",
-    refusal: (fitted) => (isEmpty(fitted) ? NOTHING_NAMED.note : undefined),
+    refusal: (fitted) => (hasNoProperties(fitted) ? NOTHING_NAMED.note : undefined),
   } as const satisfies ReplyRules;
   const found: WireNote[] = [];
   const fitted = replySchema(responseFormat, rules, found);
@@ -76,18 +76,18 @@ export function heldSchema(responseFormat: ResponseFormat, format: string, notes
   return closed === undefined ? fitted?.schema : undefined;
 }
 
-export function unsupportedReply(format: string, what: string): WireNote {
+export function unsupportedReplyNote(format: string, what: string): WireNote {
   return { kind: "unsupported", note: `${format} has no setting for ${what}.` };
 }
 
 /** Whether a message contains the word JSON: without it providers refuse a request for JSON. */
-export function asksForJson(messages: JsonValue): boolean {
+export function mentionsJson(messages: JsonValue): boolean {
   return /json/iu.test(JSON.stringify(messages));
 }
 
 const NOTHING_NAMED = { path: "$", note: "It names no properties, and others cannot be described." };
 
 /** Whether an object has no named properties. */
-export function isEmpty({ properties }: JsonObject): boolean {
+export function hasNoProperties({ properties }: JsonObject): boolean {
   return !isJsonObject(properties) || Object.keys(properties).length === 0;
 }

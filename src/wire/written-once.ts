@@ -1,21 +1,21 @@
 /** Writes each step of a conversation once, however many requests repeat it, so that a long history is not converted to JSON again in each round. */
 import { deepFreeze } from "../core/base/frozen.ts";
 import { isJsonArray, type JsonObject, type JsonValue } from "../core/base/json.ts";
-import { strictJson } from "../core/base/strict-json.ts";
+import { replaceLoneSurrogates } from "../core/base/strict-json.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
 /** A hidden property: a look-up in a WeakMap takes ten times as long, and each request looks up each message of its history. */
-const WRITINGS = Symbol("writings");
+const RESULTS = Symbol("writings");
 const TEXT = Symbol("text");
 
 /** Maximum number of written forms of one step: more than a conversation needs, but a program may create a model, and so rules, per request. */
 const MAX_WRITINGS = 16;
 
 /** The written forms of a settled step, each with the writer and rules that made it; the oldest are dropped first. */
-type Writings = { readonly by: object; readonly written: readonly JsonObject[] }[];
+type CachedResults = { readonly by: object; readonly written: readonly JsonObject[] }[];
 
 interface Step {
-  readonly [WRITINGS]?: Writings;
+  readonly [RESULTS]?: CachedResults;
 }
 
 /** The JSON text of a written object, set when it is first needed. */
@@ -31,16 +31,16 @@ interface Written {
 const FROZEN_TEXTS = new WeakMap<object, Text>();
 
 /** Declares that a step does not change any more, and that later requests will have the same object. */
-export function settle(step: object): void {
-  if (!isSettled(step)) Object.defineProperty(step, WRITINGS, { value: [] satisfies Writings });
+export function markStable(step: object): void {
+  if (!isStable(step)) Object.defineProperty(step, RESULTS, { value: [] satisfies CachedResults });
 }
 
-export function isSettled(step: object): boolean {
-  return writingsOf(step) !== undefined;
+export function isStable(step: object): boolean {
+  return cachedResultsOf(step) !== undefined;
 }
 
-function writingsOf(step: object & Step): Writings | undefined {
-  return step[WRITINGS];
+function cachedResultsOf(step: object & Step): CachedResults | undefined {
+  return step[RESULTS];
 }
 
 /**
@@ -48,30 +48,30 @@ function writingsOf(step: object & Step): Writings | undefined {
  *
  * @param write returns the same result whenever step and rules are the same objects
  */
-export function writtenOnce<S extends object, Rules extends object | void = void>(
+export function withStepCache<S extends object, Rules extends object | void = void>(
   write: (step: S, rules: Rules) => readonly JsonObject[],
 ): (step: S, rules: Rules) => readonly JsonObject[] {
   const marks = new WeakMap<object, object>();
   let last: { readonly rules: Rules; readonly mark: object } | undefined;
   return (step, rules) => {
-    const writings = writingsOf(step);
+    const writings = cachedResultsOf(step);
     if (writings === undefined) return write(step, rules);
     if (last === undefined || last.rules !== rules) last = { rules, mark: getOrAdd(marks, rules ?? marks, () => ({})) };
     for (const { by, written } of writings) if (by === last.mark) return written;
-    const written = write(step, rules).map(remembered);
+    const written = write(step, rules).map(freezeWithTextCache);
     if (writings.length === MAX_WRITINGS) writings.shift();
     writings.push({ by: last.mark, written: Object.freeze(written) });
     return written;
   };
 }
 
-function remembered(object: JsonObject): JsonObject {
+function freezeWithTextCache(object: JsonObject): JsonObject {
   if (Object.isFrozen(object)) FROZEN_TEXTS.set(object, { json: undefined });
   else Object.defineProperty(object, TEXT, { value: { json: undefined } });
   return deepFreeze(object);
 }
 
-function textOf(object: JsonObject & Written): Text | undefined {
+function textCacheOf(object: JsonObject & Written): Text | undefined {
   return object[TEXT] ?? (Object.isFrozen(object) ? FROZEN_TEXTS.get(object) : undefined);
 }
 
@@ -79,18 +79,18 @@ function textOf(object: JsonObject & Written): Text | undefined {
 const DEPTH = 2;
 
 /** Returns the same text as `JSON.stringify`, reusing the texts of written objects, and without lone surrogates, which providers refuse. */
-export function requestText(body: JsonObject): string {
-  return strictJson(objectText(body, DEPTH));
+export function stringifyRequest(body: JsonObject): string {
+  return replaceLoneSurrogates(stringifyObject(body, DEPTH));
 }
 
-function objectText(object: JsonObject, depthLeft: number): string {
-  const known = textOf(object);
+function stringifyObject(object: JsonObject, depthLeft: number): string {
+  const known = textCacheOf(object);
   if (known !== undefined) return (known.json ??= JSON.stringify(object));
   if (depthLeft === 0) return JSON.stringify(object);
   let fields = "";
   for (const key of Object.keys(object)) {
     const value: JsonValue | undefined = object[key];
-    const text = isJsonArray(value) ? arrayText(value, depthLeft - 1) : JSON.stringify(value);
+    const text = isJsonArray(value) ? stringifyArray(value, depthLeft - 1) : JSON.stringify(value);
     // JSON.stringify returns undefined for undefined, and the field is left out
     if (typeof text === "string") fields += `${fields === "" ? "" : ","}${JSON.stringify(key)}:${text}`;
   }
@@ -98,13 +98,13 @@ function objectText(object: JsonObject, depthLeft: number): string {
 }
 
 /** Concatenates with `+`, which copies no text until the whole request is sent. */
-function arrayText(items: readonly JsonValue[], depthLeft: number): string {
+function stringifyArray(items: readonly JsonValue[], depthLeft: number): string {
   let texts = "";
-  for (const item of items) texts += texts === "" ? itemText(item, depthLeft) : `,${itemText(item, depthLeft)}`;
+  for (const item of items) texts += texts === "" ? stringifyItem(item, depthLeft) : `,${stringifyItem(item, depthLeft)}`;
   return `[${texts}]`;
 }
 
-function itemText(item: JsonValue, depthLeft: number): string {
-  if (typeof item === "object" && item !== null && !isJsonArray(item)) return objectText(item, depthLeft);
+function stringifyItem(item: JsonValue, depthLeft: number): string {
+  if (typeof item === "object" && item !== null && !isJsonArray(item)) return stringifyObject(item, depthLeft);
   return JSON.stringify(item) ?? "null";
 }

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { configuredRuntime } from "../../src/config/config.ts";
-import { operatorText } from "../../src/core/error.ts";
+import { formatForOperator } from "../../src/core/error.ts";
 import { isJsonObject, type JsonObject } from "../../src/core/base/json.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
@@ -93,7 +93,7 @@ test("F0.18 where there is no MCP server at all, what was tried is said", async 
   const { failed } = await runtime.open();
 
   expect(failed).toHaveLength(1);
-  expect(operatorText(failed[0]?.error)).toMatch(/HTTP 404.*\/, \/mcp, \/sse/u);
+  expect(formatForOperator(failed[0]?.error)).toMatch(/HTTP 404.*\/, \/mcp, \/sse/u);
 });
 
 test("F0.35 F0.56 effects that an entry gives the tools of its server let a simulation probe them, and the others not", async () => {

@@ -3,7 +3,7 @@ import { scriptedModel } from "haft/model";
 import { memoryStore } from "haft/store";
 import { fakePorts } from "haft/testing";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { ChatRuns, type RunNews } from "../../src/adapters/chat-runs.ts";
+import { ChatRuns, type RunUpdate } from "../../src/adapters/chat-runs.ts";
 import { gate, tool } from "../runtime/bench-runtime.ts";
 
 test("a second stream of a run goes on where the first was, and ends it", async () => {
@@ -12,7 +12,7 @@ test("a second stream of a run goes on where the first was, and ends it", async 
   const runs = new ChatRuns(runtime);
   const text = "The answer is forty two.";
   const model = scriptedModel([{ text, pieceChars: 4, delayMs: 20 }]);
-  runs.begin("a", session, () => createLoop({ model, session }).run("Go"));
+  runs.startRun("a", session, () => createLoop({ model, session }).run("Go"));
   const read = async (onText: () => void): Promise<string> => {
     let read = "";
     for await (const news of runs.follow("a")) {
@@ -39,8 +39,8 @@ function chats() {
   return { clock: ports.clock, runtime, runs: new ChatRuns(runtime) };
 }
 
-async function newsOf(stream: AsyncIterable<RunNews>): Promise<readonly RunNews[]> {
-  const all: RunNews[] = [];
+async function newsOf(stream: AsyncIterable<RunUpdate>): Promise<readonly RunUpdate[]> {
+  const all: RunUpdate[] = [];
   for await (const news of stream) all.push(news);
   return all;
 }
@@ -53,7 +53,7 @@ test("open approvals are looked for as often for twenty streams as for one, and 
     const go = gate();
     const streams = Array.from({ length: count }, async (_, index) => {
       const session = runtime.session(`chat-${index}`);
-      runs.begin(session.id, session, async () => {
+      runs.startRun(session.id, session, async () => {
         await go.promise;
         await session.execute({ name: "remove" });
       });
@@ -75,11 +75,11 @@ test("open approvals are looked for as often for twenty streams as for one, and 
 test("a run that is over is kept for ten minutes for a client that left, and no longer", async () => {
   const { clock, runtime, runs } = chats();
   const work = async () => undefined;
-  for (const id of ["early", "late", "again"]) runs.begin(id, runtime.session(id), work);
+  for (const id of ["early", "late", "again"]) runs.startRun(id, runtime.session(id), work);
   await clock.advance(599_000);
   expect(await newsOf(runs.follow("early"))).toEqual([{ type: "end", error: undefined, jobs: [] }]);
   const session = runtime.sessions.get("again");
-  if (session !== undefined) runs.begin("again", session, work);
+  if (session !== undefined) runs.startRun("again", session, work);
   await clock.advance(2_000);
   await expect(newsOf(runs.follow("late"))).rejects.toThrow("has no run to continue");
   expect(await newsOf(runs.follow("again"))).toEqual([{ type: "end", error: undefined, jobs: [] }]);
@@ -90,7 +90,7 @@ test("a run whose end a client was told, and one that another took the place of,
   const work = async () => undefined;
   const before = clock.pending;
   for (let count = 0; count < 3; count++) {
-    runs.begin("a", runtime.sessions.get("a") ?? runtime.session("a"), work);
+    runs.startRun("a", runtime.sessions.get("a") ?? runtime.session("a"), work);
     await clock.advance(100);
   }
   expect(clock.pending).toBe(before + 1);
@@ -103,12 +103,12 @@ test("a stream that ends after the next run of its conversation began leaves tha
   const { clock, runtime, runs } = chats();
   const session = runtime.session("a");
   const second = gate();
-  runs.begin("a", session, () => session.addMessage({ role: "user", content: "Go" }));
+  runs.startRun("a", session, () => session.addMessage({ role: "user", content: "Go" }));
   const stream = runs.follow("a");
   const first = stream.next();
   await clock.advance(100);
   expect(await first).toMatchObject({ value: { event: { type: "message-add" } } });
-  runs.begin("a", session, () => second.promise);
+  runs.startRun("a", session, () => second.promise);
   const rest = newsOf(stream);
   await clock.advance(1_000);
   expect(await rest).toEqual([{ type: "end", error: undefined, jobs: [] }]);
@@ -121,7 +121,7 @@ test("a stream that another one replaced tells no more, however slowly its clien
   const session = runtime.session("a");
   const runs = new ChatRuns(runtime);
   const [more, end] = [gate(), gate()];
-  runs.begin("a", session, async () => {
+  runs.startRun("a", session, async () => {
     for (let call = 0; call < 5; call++) await session.execute({ name: "look" });
     await more.promise;
     await session.execute({ name: "look" });

@@ -1,6 +1,6 @@
 /** Which questions a chat is shown: those of its own calls, however long ago they began, and of no session that says that it is a part of it. */
 import { expect, test } from "vitest";
-import { ChatRuns, type RunNews } from "../../src/adapters/chat-runs.ts";
+import { ChatRuns, type RunUpdate } from "../../src/adapters/chat-runs.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { sessionWithin } from "../../src/runtime/session-within.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
@@ -14,8 +14,8 @@ const approval = {
 };
 const pay = tool("pay", () => "paid", { effects: { writes: ["money"], destructive: true } });
 
-async function lastNews(runs: ChatRuns, id: string): Promise<RunNews | undefined> {
-  let last: RunNews | undefined;
+async function lastNews(runs: ChatRuns, id: string): Promise<RunUpdate | undefined> {
+  let last: RunUpdate | undefined;
   for await (const news of runs.follow(id)) last = news;
   return last;
 }
@@ -38,7 +38,7 @@ test("a question of a sub-agent is shown whose session has had more events than 
   const runtime = createRuntime({ tools, approval, keepEvents: 5, store: sqliteStore({ path: temporaryFile() }) });
   const runs = new ChatRuns(runtime);
   const session = runtime.session("chat");
-  runs.begin("chat", session, () => session.execute({ name: "boss", input: {} }));
+  runs.startRun("chat", session, () => session.execute({ name: "boss", input: {} }));
   expect(await lastNews(runs, "chat")).toMatchObject({ type: "approvals", questions: [{ toolName: "default::pay" }] });
   await runtime.close();
 });
@@ -48,14 +48,14 @@ test("issue 19.5 E05 a question of a session whose snapshot says that a chat has
   const runtime = createRuntime({ tools: [pay, tool("hold", () => gate.promise)], approval });
   const runs = new ChatRuns(runtime);
   const session = runtime.session("chat");
-  runs.begin("chat", session, () => session.execute({ name: "hold", input: {} }));
+  runs.startRun("chat", session, () => session.execute({ name: "hold", input: {} }));
   await expect.poll(() => runtime.running.length).toBe(1);
   const parentCall = { sessionId: "chat", callId: runtime.running[0]?.callId };
   const events = [{ type: "session-start", sessionId: "eve", at: 1, parentCall }];
   const from = { haft: "snapshot", version: 1, sessionId: "eve", at: 1, state: {}, engines: {}, events };
   const asked = runtime.session("eve", { from }).execute({ name: "pay", input: {} });
   await expect.poll(async () => (await runtime.approvals.pending()).length).toBe(1);
-  expect(await runs.pending("chat")).toEqual([]);
+  expect(await runs.listQuestions("chat")).toEqual([]);
   gate.resolve("held");
   await runtime.close();
   await asked;

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { external, isInside, pure, readOnly, type ResolvedEffects, type Effects } from "../../src/core/effects.ts";
+import { external, isSameOrInside, pure, readOnly, type ResolvedEffects, type Effects } from "../../src/core/effects.ts";
 import type { ResourceKeys } from "../../src/core/resource-keys.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Clock } from "../../src/core/ports.ts";
@@ -235,7 +235,7 @@ describe("what a declaration comes to", () => {
 
   test("a slash in a toolset's name does not put it inside another toolset", () => {
     expect(effectsOf(undefined, "a/b%2Fc").writes).toEqual(["toolset:a%2Fb%252Fc"]);
-    expect(isInside("toolset:a%2Fb", "toolset:a")).toBe(false);
+    expect(isSameOrInside("toolset:a%2Fb", "toolset:a")).toBe(false);
   });
 
   test("functions see the input and are asked again for each call", () => {
@@ -354,7 +354,7 @@ const touchesNothing = (effects: ResolvedEffects): boolean => effects.reads.leng
 const readsToolset = (effects: ResolvedEffects): boolean => effects.reads.some((key) => key.startsWith("toolset:"));
 
 function overlap(left: readonly string[], right: readonly string[]): boolean {
-  return left.some((one) => right.some((other) => isInside(one, other) || isInside(other, one)));
+  return left.some((one) => right.some((other) => isSameOrInside(one, other) || isSameOrInside(other, one)));
 }
 
 /** The table of `ResolvedEffects`, in words. */

@@ -19,7 +19,7 @@ function rulesOf(own: Engine, more: Partial<RouteQuestion> = {}): RouteRules {
   const found = route({
     toolName: "shop::act",
     effects: effects(["item"]),
-    live: liveRoute(own),
+    liveRoute: liveRoute(own),
     isOnlyDescribed: false,
     answerers: [],
     simulation: undefined,
@@ -84,6 +84,6 @@ test("a route is sequential when an engine on its way is, but not for what is on
   const inOrder = liveRoute(engine({ order: "sequential" }));
   expect(isSequential(inOrder)).toBe(true);
   expect(isSequential({ ...liveRoute(engine()), next: inOrder })).toBe(true);
-  expect(isSequential({ ...inOrder, rules: { ...inOrder.rules, onlyKept: true } })).toBe(false);
+  expect(isSequential({ ...inOrder, rules: { ...inOrder.rules, onlyCached: true } })).toBe(false);
   expect(isSequential(undefined)).toBe(false);
 });

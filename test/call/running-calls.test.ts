@@ -62,7 +62,7 @@ test("waiting for calls to end does not wait for those that began later", async 
 test("calls of a session are found while they run, also those that began after the first look", () => {
   const running = new RunningCalls<Call>();
   const [session, other] = [{ callsEnded: undefined }, { callsEnded: undefined }];
-  const idsIn = (one: typeof session) => running.in(one).map(({ callId }) => callId);
+  const idsIn = (one: typeof session) => running.inSession(one).map(({ callId }) => callId);
   const [first, second] = [new Call("a", session), new Call("b", session)];
   for (const call of [first, new Call("c", other)]) running.add(call);
   expect(idsIn(session)).toEqual(["a"]);

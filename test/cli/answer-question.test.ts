@@ -1,8 +1,8 @@
 import { expect, test, vi } from "vitest";
 import type { QuestionAnswer, AskRequest } from "../../src/core/ask.ts";
-import { personAsk } from "../../src/cli/terminal/answer-question.ts";
+import { createPersonAsk } from "../../src/cli/terminal/answer-question.ts";
 import type { Ask } from "../../src/cli/command.ts";
-import { isAsking } from "../../src/cli/terminal/in-line.ts";
+import { hasOpenQuestion } from "../../src/cli/terminal/in-line.ts";
 import { screenFor } from "../../src/cli/terminal/terminal-text.ts";
 
 const REQUEST: AskRequest = {
@@ -20,7 +20,7 @@ async function answered(request: Partial<AskRequest>, ...lines: readonly string[
   const typed = [...lines];
   const ask: Ask = async (question) => (shown.push(question), typed.shift() ?? "");
   const err = screenFor({ write: (text: string) => void shown.push(text) }, {});
-  const person = personAsk({ ask, err });
+  const person = createPersonAsk({ ask, err });
   const answer: QuestionAnswer | undefined = await person?.({ ...REQUEST, ...request });
   return { answer, shown: shown.join("|"), left: typed };
 }
@@ -58,7 +58,7 @@ test("D04 a page and its text are shown without control characters", async () =>
 });
 
 test("with nobody at the terminal there is nobody to ask", () => {
-  expect(personAsk({ ask: undefined, err: {} as never })).toBeUndefined();
+  expect(createPersonAsk({ ask: undefined, err: {} as never })).toBeUndefined();
 });
 
 test("two questions at once are put one after the other", async () => {
@@ -69,11 +69,11 @@ test("two questions at once are put one after the other", async () => {
     return "y";
   };
   const err = screenFor({ write: (text: string) => void order.push(text.trim()) }, {});
-  const person = personAsk({ ask, err });
+  const person = createPersonAsk({ ask, err });
   const answers = Promise.all([person?.({ ...REQUEST, message: "One?" }), person?.({ ...REQUEST, message: "Two?" })]);
-  expect(isAsking(ask)).toBe(true);
+  expect(hasOpenQuestion(ask)).toBe(true);
   await answers;
-  await vi.waitFor(() => expect(isAsking(ask)).toBe(false));
+  await vi.waitFor(() => expect(hasOpenQuestion(ask)).toBe(false));
   expect(order).toEqual([
     '? MCP server "people", in a call of people::greet asks: One?',
     "[y]es, [n]o:",

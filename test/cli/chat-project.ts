@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { untilAborted } from "../../src/core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../src/core/base/until-aborted.ts";
 import { startProviderServer, type ProviderServer, type ServedAnswer, type ServedFormat } from "../model/provider-server.ts";
 import { folderWith, masked } from "./run-haft.ts";
 
@@ -130,8 +130,8 @@ export class ChatProject {
     const answers = [...(types ?? [])];
     const ask = (_question: string, signal: AbortSignal): Promise<string | undefined> => {
       const answer = answers.shift();
-      if (typeof answer !== "symbol") return untilAborted(Promise.resolve(answer), signal);
-      const never = untilAborted(new Promise<never>(() => {}), signal);
+      if (typeof answer !== "symbol") return rejectOnAbort(Promise.resolve(answer), signal);
+      const never = rejectOnAbort(new Promise<never>(() => {}), signal);
       interrupt();
       return never;
     };

@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import type { ProcessDescription } from "../../src/core/process-store.ts";
-import { message } from "../../src/testing/store-case.ts";
+import { messageEvent } from "../../src/testing/store-case.ts";
 import { SessionProject } from "./session-project.ts";
 
 /** A process of the project's store, as far as the store knows. */
@@ -12,7 +12,7 @@ async function processOf(project: SessionProject, about: ProcessDescription, ses
   await store.announce(about);
   for (const id of sessions) {
     const log = store.create(id, { at: 1, durability: "sync" });
-    log.append([message(id, 1)]);
+    log.append([messageEvent(id, 1)]);
     await log.whenDurable();
   }
 }

@@ -4,7 +4,7 @@ import { sqliteStore } from "haft/sqlite";
 import { memoryStore } from "haft/store";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Agent } from "../../src/compose/agent.ts";
-import { HeldAgent } from "../../src/cli/open/held-agent.ts";
+import { ExclusiveAgent } from "../../src/cli/open/held-agent.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { FailingStore } from "../runtime/session/failing-store.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
@@ -14,7 +14,7 @@ test("an agent whose session is removed begins a new one", async () => {
   const runtime = createRuntime({ store: memoryStore() });
   const agents = new Map<string, Agent>();
   const log: string[] = [];
-  const held = new HeldAgent({
+  const held = new ExclusiveAgent({
     name: "clerk",
     runtime,
     agents,
@@ -40,7 +40,7 @@ testInCI("an agent whose session the store failed goes on with it once the store
   const runtime = createRuntime({ store });
   const agents = new Map<string, Agent>();
   const log: string[] = [];
-  const held = new HeldAgent({
+  const held = new ExclusiveAgent({
     name: "clerk",
     runtime,
     agents,
@@ -79,7 +79,7 @@ test("an agent whose session waits for an approval while it is resumed stops, an
   runtime.resume = (id, options) => resume(id, { ...options, takeOver: true }); // the other process is gone
   const agents = new Map<string, Agent>();
   const make = () => expect.fail("the agent was started");
-  const held = new HeldAgent({ name: "clerk", runtime, agents, make, log: expect.fail });
+  const held = new ExclusiveAgent({ name: "clerk", runtime, agents, make, log: expect.fail });
   const starting = expect(held.start()).rejects.toMatchObject({ code: "conflict" });
   await vi.waitFor(async () => expect(await askedTimes()).toBe(2));
   await held.stop();
@@ -116,7 +116,7 @@ test.each([false, true])(
       const runtime = createRuntime({ tools: [deed("remove", true), hang], store, approval: { approve: "inbox" }, ports });
       const agents = new Map<string, Agent>();
       const make = (session: RuntimeSession) => createAgent({ session, model: scriptedModel(replies) });
-      const held = new HeldAgent({ name: "clerk", runtime, agents, make, log: (line) => void log.push(line) });
+      const held = new ExclusiveAgent({ name: "clerk", runtime, agents, make, log: (line) => void log.push(line) });
       onTestFinished(async () => void (await runtime.close()));
       const starting = held.start();
       return { runtime, agents, held, starting };
@@ -150,7 +150,7 @@ testInCI("an agent that is stopped while it leaves a lost session does not take 
   const runtime = createRuntime({ store: memoryStore() });
   const agents = new Map<string, Agent>();
   const [leaving, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const make: ConstructorParameters<typeof HeldAgent>[0]["make"] = (session) => {
+  const make: ConstructorParameters<typeof ExclusiveAgent>[0]["make"] = (session) => {
     const agent = createAgent({ session, model: scriptedModel([]) });
     const stop = agent.stop.bind(agent);
     agent.stop = async () => {
@@ -161,7 +161,7 @@ testInCI("an agent that is stopped while it leaves a lost session does not take 
     return agent;
   };
   const resume = vi.spyOn(runtime, "resume");
-  const held = new HeldAgent({ name: "clerk", runtime, agents, make, log: expect.fail });
+  const held = new ExclusiveAgent({ name: "clerk", runtime, agents, make, log: expect.fail });
   await held.start();
   await runtime.sessions.forget("clerk");
   await leaving.promise;

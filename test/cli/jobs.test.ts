@@ -43,7 +43,7 @@ class JobProject extends SessionProject {
 
   /** Begins a job that is in the store when this resolves. */
   async begin(name: string, sessionId = "travel"): Promise<string> {
-    const session = this.runtime.sessions.holderOf(sessionId) ?? (await this.runtime.resume(sessionId, { create: true }));
+    const session = this.runtime.sessions.findById(sessionId) ?? (await this.runtime.resume(sessionId, { create: true }));
     return (await session.submit({ name, input: { n: 1 } })).id;
   }
 
@@ -60,7 +60,7 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
     const project = new JobProject();
     const failed = await project.begin("fail", "other");
     await project.runtime.jobs.wait(failed);
-    await project.runtime.sessions.holderOf("other")?.close();
+    await project.runtime.sessions.findById("other")?.close();
     for (const ended = Date.now(); Date.now() === ended;); // another millisecond
     const build = await project.begin("build");
     const { stdout, stderr, exitCode } = await project.jobs(["list"]);
@@ -90,7 +90,7 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
   testInCI("show prints the facts of a job, its input, its question and its result, safe for a terminal", async () => {
     const project = new JobProject();
     const ask = await project.begin("ask");
-    await project.runtime.sessions.holderOf("travel")?.eventLog?.whenDurable();
+    await project.runtime.sessions.findById("travel")?.eventLog?.whenDurable();
     const waiting = await project.jobs(["show", ask]);
     expect(waiting.stdout).toMatch(/^state +waiting$/mu);
     expect(waiting.stdout).toMatch(/^asks +Which one\?$/mu);
@@ -98,7 +98,7 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
     expect(waiting.stdout).not.toContain("\u001b");
     project.runtime.jobs.send(ask, "that one");
     await project.runtime.jobs.wait(ask);
-    await project.runtime.sessions.holderOf("travel")?.eventLog?.whenDurable();
+    await project.runtime.sessions.findById("travel")?.eventLog?.whenDurable();
     const done = await project.jobs(["show", ask]);
     expect(done.stdout).toMatch(/^state +done$/mu);
     expect(done.stdout).toMatch(/✓ .*that one/u);
@@ -160,7 +160,7 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
     const build = await project.begin("build");
     project.release.open("built");
     await project.runtime.jobs.wait(build);
-    await project.runtime.sessions.holderOf("travel")?.eventLog?.whenDurable();
+    await project.runtime.sessions.findById("travel")?.eventLog?.whenDurable();
     expect(await project.jobs(["logs", build])).toEqual({ exitCode: 0, stdout: "compiling\n", stderr: "" });
     expect(jsonLines((await project.jobs(["logs", build, "--json"])).stdout)).toEqual([{ position: 0, text: "compiling\n" }]);
     expect(await project.jobs(["logs", build, "-f"])).toEqual({
@@ -173,7 +173,7 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
   testInCI("logs -f goes on until the job has ended, and Ctrl-C ends it without a word", async () => {
     const project = new JobProject();
     const build = await project.begin("build");
-    await project.runtime.sessions.holderOf("travel")?.eventLog?.whenDurable();
+    await project.runtime.sessions.findById("travel")?.eventLog?.whenDurable();
     const controller = new AbortController();
     const seen = gate();
     const stop = (stdout: string): void => {

@@ -3,8 +3,8 @@ import { Readable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
 import { runCli } from "../../src/cli/run-cli.ts";
-import { fitLines, oneLine, wrap } from "../../src/cli/terminal/terminal-text.ts";
-import { columnsOf } from "../../src/cli/terminal/text-width.ts";
+import { fitLines, toOneLine, wrap } from "../../src/cli/terminal/terminal-text.ts";
+import { countColumns } from "../../src/cli/terminal/text-width.ts";
 import { folderWith } from "./run-haft.ts";
 import { lines } from "./session-project.ts";
 import { IN_CI, inCI } from "../ci.ts";
@@ -115,13 +115,13 @@ describe("columns", () => {
     ["ｶﾅ", 2],
     ["", 0],
   ])("%j takes %i", (text, columns) => {
-    expect(columnsOf(text)).toBe(columns);
+    expect(countColumns(text)).toBe(columns);
   });
 
   test("lines are broken and cut at columns, not at characters", () => {
     expect(wrap("天気 is fine", 6)).toEqual(["天気", "is", "fine"]);
     expect(wrap("天気予報", 5)).toEqual(["天気", "予報"]);
-    expect(oneLine("天気予報", 6)).toBe("天気…");
+    expect(toOneLine("天気予報", 6)).toBe("天気…");
   });
 
   test("further lines stand under the first, behind its mark, and keep its colour", () => {

@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { beforeAll, expect, test } from "vitest";
-import { tooOld } from "../../src/core/node-version.ts";
+import { findNodeVersionProblem } from "../../src/core/node-version.ts";
 import { PUBLISHED, builtPackage } from "../published-package.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";
@@ -88,6 +88,6 @@ function oldNode(): string | undefined {
   return found.find((node) => {
     if (!existsSync(node)) return false;
     const version = execFileSync(node, ["--version"], { encoding: "utf8" }).trim().slice(1);
-    return tooOld({ node: version }) !== undefined && Number(version.split(".", 1)[0]) >= 20;
+    return findNodeVersionProblem({ node: version }) !== undefined && Number(version.split(".", 1)[0]) >= 20;
   });
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Progress, counted } from "../../src/cli/terminal/progress.ts";
+import { Progress, withProgress } from "../../src/cli/terminal/progress.ts";
 import { screenFor } from "../../src/cli/terminal/terminal-text.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
@@ -13,9 +13,9 @@ function screen(isTTY: boolean): { readonly progress: Progress; readonly written
 
 test("nothing is said of work that is done within a second", () => {
   const { progress, written } = screen(true);
-  progress.tell(() => "1 of 2");
+  progress.show(() => "1 of 2");
   vi.advanceTimersByTime(999);
-  progress.tell(() => "2 of 2");
+  progress.show(() => "2 of 2");
   progress.clear();
   expect(written()).toBe("");
 });
@@ -23,10 +23,10 @@ test("nothing is said of work that is done within a second", () => {
 test("after that one line is written over and over, ten times a second at most, and taken away at the end", () => {
   const { progress, written } = screen(true);
   vi.advanceTimersByTime(1_000);
-  progress.tell(() => "a long line");
-  progress.tell(() => "not shown");
+  progress.show(() => "a long line");
+  progress.show(() => "not shown");
   vi.advanceTimersByTime(100);
-  progress.tell(() => "short");
+  progress.show(() => "short");
   progress.clear();
   progress.clear();
   expect(written()).toBe("\ra long line\rshort      \r     \r");
@@ -35,7 +35,7 @@ test("after that one line is written over and over, ten times a second at most, 
 test("a line is no longer than the terminal is wide", () => {
   const { progress, written } = screen(true);
   vi.advanceTimersByTime(1_000);
-  progress.tell(() => "x".repeat(100));
+  progress.show(() => "x".repeat(100));
   expect(written()).toBe(`\r${"x".repeat(38)}…`);
 });
 
@@ -47,7 +47,7 @@ test("nothing is written where nobody watches", async () => {
     yield 2;
   }
   const seen: number[] = [];
-  for await (const value of counted(values(), progress, (count) => `${count} values`)) seen.push(value);
+  for await (const value of withProgress(values(), progress, (count) => `${count} values`)) seen.push(value);
   expect([seen, written()]).toEqual([[1, 2], ""]);
 });
 
@@ -60,6 +60,6 @@ test("values that pass by are counted", async () => {
     }
   }
   const seen: string[] = [];
-  for await (const value of counted(values(), progress, (count) => `${count} values`)) seen.push(value);
+  for await (const value of withProgress(values(), progress, (count) => `${count} values`)) seen.push(value);
   expect([seen, written()]).toEqual([["a", "b"], "\r1 values\r2 values"]);
 });

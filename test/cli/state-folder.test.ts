@@ -1,7 +1,7 @@
 import { userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { isWholePath } from "../../src/documents/home-folder.ts";
+import { isFullyQualifiedPath } from "../../src/documents/home-folder.ts";
 import { stateFolder } from "../../src/cli/open/state-folder.ts";
 
 const own = join(userInfo().homedir, ".local", "state", "haft");
@@ -25,5 +25,5 @@ test.each([
   ["/home/ada", "linux", true],
   [String.raw`C:\Users\ada`, "linux", false],
 ])("a folder of Windows that depends on the current drive is no folder of a user: %s on %s", (path, platform, whole) => {
-  expect(isWholePath(path, platform)).toBe(whole);
+  expect(isFullyQualifiedPath(path, platform)).toBe(whole);
 });

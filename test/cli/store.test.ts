@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, readFileSync, readdirSync, rmSync } from "nod
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { CURRENT_VERSION } from "../../src/store/sql/migrate.ts";
-import { messages } from "../../src/testing/store-case.ts";
+import { messageEvents } from "../../src/testing/store-case.ts";
 import { PASSWORD, postgresPrograms, startPostgres, type PostgresServer } from "../store/postgres/server.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";
@@ -210,7 +210,7 @@ testInCI("issue 21.5 kill -9 at any moment of a migration loses nothing, and the
 testInCI("issue 21.1 kill -9 at any moment of a copy leaves a whole copy or none", { timeout: PATIENCE_MS }, async () => {
   const project = new SessionProject();
   await project.withStore(async (store) => {
-    for (let n = 0; n < 2_000; n++) store.create(`s${n}`, { at: 1, durability: "sync" }).append(messages(`s${n}`, 1, 4));
+    for (let n = 0; n < 2_000; n++) store.create(`s${n}`, { at: 1, durability: "sync" }).append(messageEvents(`s${n}`, 1, 4));
   });
   const pathOf = (attempt: number): string => project.path(`copy-${attempt}.db`);
   const look = (attempt: number): void => {

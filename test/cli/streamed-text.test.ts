@@ -5,7 +5,7 @@ import { StreamedText } from "../../src/cli/commands/chat/streamed-text.ts";
 function shown(pieces: readonly string[], width = Infinity): string {
   let out = "";
   const write = (text: string): void => void (out += text);
-  const text = new StreamedText({ write, begin: () => write("model "), margin: "      ", width });
+  const text = new StreamedText({ write, onStart: () => write("model "), margin: "      ", width });
   for (const piece of pieces) text.add(piece);
   text.end();
   return out;
@@ -74,10 +74,10 @@ describe("text that comes in pieces", () => {
 
   test("a line without end is shown as it comes, in linear time", () => {
     let written = 0;
-    const text = new StreamedText({ write: ({ length }) => void (written += length), begin() {}, margin: "", width: 72 });
+    const text = new StreamedText({ write: ({ length }) => void (written += length), onStart() {}, margin: "", width: 72 });
     for (let piece = 0; piece < 1_000; piece++) text.add("x".repeat(1_000));
     expect(written).toBeGreaterThan(999_000);
-    const spaces = new StreamedText({ write() {}, begin() {}, margin: "", width: 72 });
+    const spaces = new StreamedText({ write() {}, onStart() {}, margin: "", width: 72 });
     for (let piece = 0; piece < 1_000; piece++) spaces.add(" ".repeat(1_000));
     spaces.end();
   });

@@ -1,5 +1,5 @@
 /** The screen of a terminal, as far as a line editor uses one: what a person sees of what was written. */
-import { columnsOf } from "../../src/cli/terminal/text-width.ts";
+import { countColumns } from "../../src/cli/terminal/text-width.ts";
 
 const TOKEN = /\u001b\[(\d*)([A-Za-z])|\u001b\[[?>]?[\d;]*[A-Za-z]|[^]/gu;
 
@@ -60,7 +60,7 @@ export class TerminalScreen {
   }
 
   #put(character: string): void {
-    const width = columnsOf(character);
+    const width = countColumns(character);
     if (width > 0 && this.#column + width > this.#columns) {
       this.#down();
       this.#column = 0;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cut, duration, oneLine, safeJson, safeText, screenFor, wrap } from "../../src/cli/terminal/terminal-text.ts";
+import { truncateToWidth, formatDuration, toOneLine, safeJson, safeText, screenFor, wrap } from "../../src/cli/terminal/terminal-text.ts";
 
 describe("safeText", () => {
   test.for([
@@ -27,7 +27,7 @@ test("D04 safeJson escapes what safeText would show, and stays the same JSON", (
 
 describe("lines that fit", () => {
   test("oneLine flattens white space and cuts with an ellipsis inside the width", () => {
-    expect([oneLine(" a\n\n b\tc ", 10), oneLine("abcdef", 6), oneLine("abcdefg", 6), oneLine("a", Infinity)]).toEqual([
+    expect([toOneLine(" a\n\n b\tc ", 10), toOneLine("abcdef", 6), toOneLine("abcdefg", 6), toOneLine("a", Infinity)]).toEqual([
       "a b c",
       "abcdef",
       "abcde…",
@@ -36,11 +36,11 @@ describe("lines that fit", () => {
   });
 
   test("oneLine looks only at the beginning of a huge text", () => {
-    expect(oneLine("ab ".repeat(10_000_000), 6)).toBe("ab ab…");
+    expect(toOneLine("ab ".repeat(10_000_000), 6)).toBe("ab ab…");
   });
 
   test("cut never leaves half a surrogate pair", () => {
-    expect([cut("ab😀cd", 4), cut("ab😀cd", 5), cut("ab😀cd", 6), cut("abc", 1), cut("abc", 0)]).toEqual([
+    expect([truncateToWidth("ab😀cd", 4), truncateToWidth("ab😀cd", 5), truncateToWidth("ab😀cd", 6), truncateToWidth("abc", 1), truncateToWidth("abc", 0)]).toEqual([
       "ab…",
       "ab😀…",
       "ab😀cd",
@@ -55,7 +55,7 @@ describe("lines that fit", () => {
   });
 
   test("durations have a unit that suits them", () => {
-    expect([0, 0.44, 9.94, 9.96, 999.4, 999.6, 1_000, 5_000, 1_540, 119_999, 120_000].map(duration)).toEqual([
+    expect([0, 0.44, 9.94, 9.96, 999.4, 999.6, 1_000, 5_000, 1_540, 119_999, 120_000].map(formatDuration)).toEqual([
       "0 ms",
       "0.4 ms",
       "9.9 ms",

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { writeFileWhole } from "../../src/cli/input/write-file.ts";
+import { writeFileAtomically } from "../../src/cli/input/write-file.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { folderWith } from "./run-haft.ts";
 
@@ -17,7 +17,7 @@ async function* pieces(...texts: readonly (string | Error)[]): AsyncGenerator<st
 describe("a file is whole or not there", () => {
   test("when the text ends, all of it is there, and nothing beside it", async () => {
     const folder = folderWith({});
-    await writeFileWhole(join(folder, "a.txt"), pieces("one ", "", "x".repeat(300_000), " two"), { force: false, signal });
+    await writeFileAtomically(join(folder, "a.txt"), pieces("one ", "", "x".repeat(300_000), " two"), { force: false, signal });
     expect([readdirSync(folder), readFileSync(join(folder, "a.txt"), "utf8")]).toEqual([["a.txt"], `one ${"x".repeat(300_000)} two`]);
   });
 
@@ -25,8 +25,8 @@ describe("a file is whole or not there", () => {
     const folder = folderWith({ "old.txt": "old" });
     const failure = new ToolError("corrupt_record", "broken");
     const text = (): AsyncGenerator<string> => pieces("x".repeat(300_000), failure);
-    await expect(writeFileWhole(join(folder, "new.txt"), text(), { force: false, signal })).rejects.toBe(failure);
-    await expect(writeFileWhole(join(folder, "old.txt"), text(), { force: true, signal })).rejects.toBe(failure);
+    await expect(writeFileAtomically(join(folder, "new.txt"), text(), { force: false, signal })).rejects.toBe(failure);
+    await expect(writeFileAtomically(join(folder, "old.txt"), text(), { force: true, signal })).rejects.toBe(failure);
     expect([readdirSync(folder), readFileSync(join(folder, "old.txt"), "utf8")]).toEqual([["old.txt"], "old"]);
   });
 
@@ -39,7 +39,7 @@ describe("a file is whole or not there", () => {
         yield "x".repeat(200_000);
       }
     }
-    await expect(writeFileWhole(join(folder, "a.txt"), endless(), { force: false, signal: stop.signal })).rejects.toThrow("Stopped.");
+    await expect(writeFileAtomically(join(folder, "a.txt"), endless(), { force: false, signal: stop.signal })).rejects.toThrow("Stopped.");
     expect(readdirSync(folder)).toEqual([]);
   });
 
@@ -50,7 +50,7 @@ describe("a file is whole or not there", () => {
       yield "ours";
       writeFileSync(target, "theirs");
     }
-    await expect(writeFileWhole(target, slow(), { force: false, signal })).rejects.toThrow(
+    await expect(writeFileAtomically(target, slow(), { force: false, signal })).rejects.toThrow(
       new ToolError("invalid_argument", `Cannot write ${target}: it already exists.`),
     );
     expect([readdirSync(folder), readFileSync(target, "utf8")]).toEqual([["a.txt"], "theirs"]);
@@ -59,8 +59,8 @@ describe("a file is whole or not there", () => {
   test("what cannot be written says what would work with this command", async () => {
     const folder = folderWith({ "old.txt": "old" });
     symlinkSync(join(folder, "gone.txt"), join(folder, "link.txt"));
-    const hintFor = (name: string, options: Partial<Parameters<typeof writeFileWhole>[2]>): Promise<unknown> =>
-      writeFileWhole(join(folder, name), pieces("new"), { force: false, signal, ...options }).then(
+    const hintFor = (name: string, options: Partial<Parameters<typeof writeFileAtomically>[2]>): Promise<unknown> =>
+      writeFileAtomically(join(folder, name), pieces("new"), { force: false, signal, ...options }).then(
         () => "written",
         ({ message, hint }: ToolError) => `${message.split(": ").at(-1)} ${hint}`,
       );
@@ -76,12 +76,12 @@ describe("a file is whole or not there", () => {
   test("a link is not replaced, but what it leads to", async () => {
     const folder = folderWith({ "real.txt": "old" });
     symlinkSync("real.txt", join(folder, "link.txt"));
-    await writeFileWhole(join(folder, "link.txt"), pieces("new"), { force: true, signal });
+    await writeFileAtomically(join(folder, "link.txt"), pieces("new"), { force: true, signal });
     expect([readdirSync(folder).toSorted(), readFileSync(join(folder, "real.txt"), "utf8")]).toEqual([["link.txt", "real.txt"], "new"]);
   });
 
   test.skipIf(!existsSync("/dev/null"))("a device is never replaced", async () => {
-    await expect(writeFileWhole("/dev/null", pieces("x"), { force: true, signal })).rejects.toThrow(
+    await expect(writeFileAtomically("/dev/null", pieces("x"), { force: true, signal })).rejects.toThrow(
       "Cannot write /dev/null: it is a folder, a pipe or a device, not a regular file.",
     );
   });
@@ -89,10 +89,10 @@ describe("a file is whole or not there", () => {
   test("a folder in the place of the file, and a folder that is not there, are refused by name", async () => {
     const folder = folderWith({});
     mkdirSync(join(folder, "taken"));
-    await expect(writeFileWhole(join(folder, "taken"), pieces("x"), { force: true, signal })).rejects.toMatchObject({
+    await expect(writeFileAtomically(join(folder, "taken"), pieces("x"), { force: true, signal })).rejects.toMatchObject({
       code: "invalid_argument",
     });
-    await expect(writeFileWhole(join(folder, "no/a.txt"), pieces("x"), { force: false, signal })).rejects.toThrow(
+    await expect(writeFileAtomically(join(folder, "no/a.txt"), pieces("x"), { force: false, signal })).rejects.toThrow(
       new ToolError("invalid_argument", `Cannot write ${join(folder, "no/a.txt")}: the folder does not exist.`),
     );
   });

@@ -10,7 +10,7 @@ test.each(["rounds", "calls", "tokens", "cost"] as const)(
     const account = budget({ [axis]: { soft: 2, hard: 4 } });
     const levels: unknown[] = [];
     for (let index = 0; index < 7; index++) {
-      levels.push([account.level, account.alarm() !== undefined, account.refusal()?.code]);
+      levels.push([account.level, account.newLevelNote() !== undefined, account.refusal()?.code]);
       account.spend(axis, 1);
     }
     expect(levels).toEqual([
@@ -33,7 +33,7 @@ test("F1.51 time counts by the clock", async () => {
     await clock.advance(step);
     levels.push(account.level);
   }
-  expect([levels, account.describe(), crashAfterMs({ wallMs: { hard: 200 } }), crashAfterMs({})]).toEqual([
+  expect([levels, account.describeExceeded(), crashAfterMs({ wallMs: { hard: 200 } }), crashAfterMs({})]).toEqual([
     ["ok", "soft", "hard", "crash"],
     "300 of 200 milliseconds",
     300,
@@ -44,7 +44,7 @@ test("F1.51 time counts by the clock", async () => {
 test("F1.51 the worst axis counts, and every axis beyond a limit is named", () => {
   const account = budget({ calls: { soft: 1 }, tokens: { hard: 100 } });
   account.spend("calls", 5);
-  expect(account.alarm()).toBe(
+  expect(account.newLevelNote()).toBe(
     "The budget of this task is running out (5 of 1 tool calls). Finish soon: make only the calls that the answer needs.",
   );
   account.spend("tokens", 120);
@@ -56,7 +56,7 @@ test("F1.51 the worst axis counts, and every axis beyond a limit is named", () =
 test("without limits nothing is ever refused", () => {
   const account = budget({});
   for (const axis of ["rounds", "calls", "tokens", "cost"] as const) account.spend(axis, 1e12);
-  expect([account.level, account.alarm(), account.refusal()]).toEqual(["ok", undefined, undefined]);
+  expect([account.level, account.newLevelNote(), account.refusal()]).toEqual(["ok", undefined, undefined]);
 });
 
 test("limits that cannot be are refused", () => {

@@ -14,7 +14,7 @@ test("B09 the same tool, input and error is told of at 2, refused from 3 and sto
   const kinds: unknown[] = [];
   for (let index = 0; index < 3; index++) {
     kinds.push(guard.refusal(call())?.code);
-    kinds.push(guard.note(call(index % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 }), failed(`port ${8000 + index} is busy`), false).kind);
+    kinds.push(guard.recordResult(call(index % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 }), failed(`port ${8000 + index} is busy`), false).kind);
   }
   expect(kinds).toEqual([undefined, "none", undefined, "nudge", undefined, "none"]);
   expect(guard.refusal(call())?.toJSON()).toEqual({
@@ -25,7 +25,7 @@ test("B09 the same tool, input and error is told of at 2, refused from 3 and sto
     details: ["It said: Error (execution_failed): port 8000 is busy"],
     hint: "Change the input, use another tool, or answer with what you have.",
   });
-  expect([guard.noteRefusal(call()).kind, guard.noteRefusal(call())]).toEqual([
+  expect([guard.recordRefusal(call()).kind, guard.recordRefusal(call())]).toEqual([
     "none",
     { kind: "stop", note: "x was called 5 times with the same input and the same result." },
   ]);
@@ -34,8 +34,8 @@ test("B09 the same tool, input and error is told of at 2, refused from 3 and sto
 test("B09 calls between do not hide a repetition, and only the repeated call is refused", () => {
   const guard = new RepeatGuard();
   for (let index = 0; index < 3; index++) {
-    guard.note(call(), failed("no"), false);
-    for (let other = 0; other < 5; other++) guard.note(call({ index, other }, "read"), ok(other), false);
+    guard.recordResult(call(), failed("no"), false);
+    for (let other = 0; other < 5; other++) guard.recordResult(call({ index, other }, "read"), ok(other), false);
   }
   expect([guard.refusal(call())?.code, guard.refusal(call({ a: 1 })), guard.refusal(call({ a: 1, b: 2 }, "mend"))]).toEqual([
     "limit_exceeded",
@@ -46,21 +46,21 @@ test("B09 calls between do not hide a repetition, and only the repeated call is 
 
 test("B09 a repetition leaves the window", () => {
   const guard = new RepeatGuard({ window: 4 });
-  for (let index = 0; index < 3; index++) guard.note(call(), failed("no"), false);
-  for (let index = 0; index < 3; index++) guard.note(call({ index }, "read"), ok(index), false);
+  for (let index = 0; index < 3; index++) guard.recordResult(call(), failed("no"), false);
+  for (let index = 0; index < 3; index++) guard.recordResult(call({ index }, "read"), ok(index), false);
   expect(guard.refusal(call())).toBe(undefined);
 });
 
 test("B09 another error or answer begins the count anew", () => {
   const guard = new RepeatGuard();
-  for (const message of ["a", "a", "b", "b"]) guard.note(call(), failed(message), false);
+  for (const message of ["a", "a", "b", "b"]) guard.recordResult(call(), failed(message), false);
   expect(guard.refusal(call())).toBe(undefined);
-  for (let index = 0; index < 30; index++) expect(guard.note(call(), ok(index), false).kind).toBe("none");
+  for (let index = 0; index < 30; index++) expect(guard.recordResult(call(), ok(index), false).kind).toBe("none");
 });
 
 test("B09 the same answer is told of at 4, refused from 8", () => {
   const guard = new RepeatGuard();
-  const kinds = Array.from({ length: 8 }, () => guard.note(call(), ok("pending"), false).kind);
+  const kinds = Array.from({ length: 8 }, () => guard.recordResult(call(), ok("pending"), false).kind);
   expect([kinds, guard.refusal(call())?.code]).toEqual([
     ["none", "none", "none", "nudge", "none", "none", "none", "none"],
     "limit_exceeded",
@@ -69,14 +69,14 @@ test("B09 the same answer is told of at 4, refused from 8", () => {
 
 test("B09 a change that was made for the first time lets others be tried again; the same change again does not", () => {
   const guard = new RepeatGuard();
-  for (let index = 0; index < 3; index++) guard.note(call(), failed("no"), false);
-  guard.note(call({ n: 1 }, "edit"), failed("no"), true);
+  for (let index = 0; index < 3; index++) guard.recordResult(call(), failed("no"), false);
+  guard.recordResult(call({ n: 1 }, "edit"), failed("no"), true);
   expect(guard.refusal(call())?.code).toBe("limit_exceeded");
-  guard.note(call({ n: 2 }, "edit"), ok("done"), true);
+  guard.recordResult(call({ n: 2 }, "edit"), ok("done"), true);
   expect(guard.refusal(call())).toBe(undefined);
   for (let index = 0; index < 3; index++) {
-    guard.note(call({ n: 2 }, "edit"), ok("done"), true);
-    guard.note(call(), failed("no"), false);
+    guard.recordResult(call({ n: 2 }, "edit"), ok("done"), true);
+    guard.recordResult(call(), failed("no"), false);
   }
   expect(guard.refusal(call())?.code).toBe("limit_exceeded");
 });
@@ -85,11 +85,11 @@ test("an input that is not JSON is not followed, and a large one is", () => {
   const guard = new RepeatGuard();
   const cycle: Record<string, unknown> = {};
   cycle["self"] = cycle;
-  for (let index = 0; index < 9; index++) guard.note(call(cycle), failed("no"), false);
-  for (let index = 0; index < 3; index++) guard.note(call({ text: "x".repeat(100_000) }), failed("no"), false);
+  for (let index = 0; index < 9; index++) guard.recordResult(call(cycle), failed("no"), false);
+  for (let index = 0; index < 3; index++) guard.recordResult(call({ text: "x".repeat(100_000) }), failed("no"), false);
   expect([
     guard.refusal(call(cycle)),
-    guard.noteRefusal(call(cycle)).kind,
+    guard.recordRefusal(call(cycle)).kind,
     guard.refusal(call({ text: "x".repeat(100_000) }))?.code,
   ]).toEqual([undefined, "none", "limit_exceeded"]);
 });

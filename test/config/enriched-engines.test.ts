@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { buildRuntimeParts, loadConfig, type Extensions } from "../../src/config/config.ts";
-import { enrichedTools } from "../../src/config/build/build-enrichments.ts";
+import { createEnrichedSource } from "../../src/config/build/build-enrichments.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { knownTools, stateOf } from "../../src/engine/known-tools.ts";
+import { knownTools, serverStateOf } from "../../src/engine/known-tools.ts";
 import { MCP_PEER, mcpPeerOf, type McpPeer } from "../../src/engine/mcp/peer.ts";
 import { generateConversations } from "../../src/generate/conversations/generate-conversations.ts";
 import { DataflowGraph, dataflow, outputSchemas, type Enrichment } from "../../src/generate/generate.ts";
@@ -54,8 +54,8 @@ function bringing(tools: () => readonly Tool[]) {
   return { engine, count, change: () => change() };
 }
 
-function runtimeOf(parts: Parameters<typeof enrichedTools>[0], enrichments: readonly Enrichment[]) {
-  const enriched = enrichedTools(parts, enrichments);
+function runtimeOf(parts: Parameters<typeof createEnrichedSource>[0], enrichments: readonly Enrichment[]) {
+  const enriched = createEnrichedSource(parts, enrichments);
   const ports = fakePorts();
   const runtime = createRuntime({ sources: [enriched], ports });
   onTestFinished(async () => void (await runtime.close()));
@@ -169,12 +169,12 @@ test("an engine behind an enrichment keeps its state, its peer and the methods t
     [MCP_PEER]: peer,
   };
   const lazy = knownTools(inner, { identity: {}, memory: { read: async () => undefined, write: async () => {} } });
-  const source = enrichedTools({ toolsets: [{ name: "a", engine: lazy }], sources: [] }, [stamping()]);
+  const source = createEnrichedSource({ toolsets: [{ name: "a", engine: lazy }], sources: [] }, [stamping()]);
   const [toolset] = await source.load({ signal: new AbortController().signal, log: fakePorts().log });
   const engine = toolset?.engine;
   if (engine === undefined) throw new Error("the toolset has no engine");
   expect(engine).not.toBe(lazy);
-  expect([stateOf(engine), mcpPeerOf(engine)?.name, engine.origin]).toEqual([stateOf(lazy), "harbour", "simulated"]);
+  expect([serverStateOf(engine), mcpPeerOf(engine)?.name, engine.origin]).toEqual([serverStateOf(lazy), "harbour", "simulated"]);
   expect(engine.snapshotSession?.("s")).toBe(5);
   expect(engine.forkSession).toBeUndefined();
   expect(Object.keys(engine).sort()).toEqual(Object.keys(lazy).sort());

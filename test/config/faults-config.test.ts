@@ -18,7 +18,7 @@ function read(list: unknown, options?: FaultRulesOptions): Read {
     "error_categories",
     options,
   );
-  return { rules, problems: problems.lines().map((line) => line.replace("haft.yaml:1:1: engines.lm.", "")) };
+  return { rules, problems: problems.formatLines().map((line) => line.replace("haft.yaml:1:1: engines.lm.", "")) };
 }
 
 test("F0.46 the list of the seed is read, and its errors are not tried again", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Tool } from "../../src/core/tool.ts";
-import { lockDrift, pinToolset, relock, type SeenToolset } from "../../src/config/trust/lock-drift.ts";
+import { compareLock, pinToolset, updateLock, type SeenToolset } from "../../src/config/trust/lock-drift.ts";
 import { parseLock, lockText } from "../../src/config/trust/lock-file.ts";
 import { sourceHash, variableNames } from "../../src/config/tools/tool-origin.ts";
 import type { LockData } from "../../src/trust/pinned-tool.ts";
@@ -16,7 +16,7 @@ const EMPTY: LockData = { toolsets: new Map() };
 const PINNED: LockData = { toolsets: new Map([["fs", pinToolset(seen("fs", [tool("a"), tool("b"), tool("c")]))]]) };
 
 test("D02 what is as it was pinned does not drift", () => {
-  expect(lockDrift(PINNED, [seen("fs", [tool("c"), tool("a"), tool("b")])])).toEqual({
+  expect(compareLock(PINNED, [seen("fs", [tool("c"), tool("a"), tool("b")])])).toEqual({
     drifted: false,
     toolsets: [
       {
@@ -34,7 +34,7 @@ test("D02 what is as it was pinned does not drift", () => {
 });
 
 test("D02 new, changed and removed tools are named by name, each change with its difference", () => {
-  expect(lockDrift(PINNED, [seen("fs", [tool("a", "Does a, and more."), tool("c"), tool("d")])])).toEqual({
+  expect(compareLock(PINNED, [seen("fs", [tool("a", "Does a, and more."), tool("c"), tool("d")])])).toEqual({
     drifted: true,
     toolsets: [
       {
@@ -54,7 +54,7 @@ test("D02 new, changed and removed tools are named by name, each change with its
 
 test("J09 another command, another version of the server: the toolset has changed though its tools have not", () => {
   const newer = ["a", "b", "c"].map((name) => tool(name, undefined, "1.1.0\u202e"));
-  expect(lockDrift(PINNED, [seen("fs", newer, "t")])).toMatchObject({
+  expect(compareLock(PINNED, [seen("fs", newer, "t")])).toMatchObject({
     drifted: true,
     toolsets: [
       {
@@ -69,7 +69,7 @@ test("J09 another command, another version of the server: the toolset has change
 });
 
 test("D02 a toolset that is not pinned yet is new, one that is no longer configured is removed", () => {
-  const { drifted, toolsets } = lockDrift(PINNED, [seen("web", [tool("x")])], ["fs"]);
+  const { drifted, toolsets } = compareLock(PINNED, [seen("web", [tool("x")])], ["fs"]);
   expect([drifted, toolsets]).toEqual([
     true,
     [
@@ -82,8 +82,8 @@ test("D02 a toolset that is not pinned yet is new, one that is no longer configu
 test("D02 a tool that cannot be pinned is said to be so, is no drift for ever, and is left out of the lock", () => {
   const broken: Tool = { ...tool("z"), inputSchema: { maximum: 1n } };
   const toolsets = [seen("fs", [tool("a"), tool("b"), tool("c"), broken])];
-  const { drifted, toolsets: drifts } = lockDrift(PINNED, toolsets);
-  expect([drifted, drifts[0]?.tools.at(-1), relock(PINNED, toolsets)]).toEqual([
+  const { drifted, toolsets: drifts } = compareLock(PINNED, toolsets);
+  expect([drifted, drifts[0]?.tools.at(-1), updateLock(PINNED, toolsets)]).toEqual([
     false,
     { name: "z", state: "unreadable", details: ["inputSchema cannot be read: $.maximum: a bigint is not JSON"] },
     PINNED,
@@ -92,9 +92,9 @@ test("D02 a tool that cannot be pinned is said to be so, is no drift for ever, a
 
 test("D02 overloads are compared as a family", () => {
   const two = [tool("a", "One."), tool("a", "Two.")];
-  const lock = relock(EMPTY, [seen("fs", two)]);
+  const lock = updateLock(EMPTY, [seen("fs", two)]);
   const states = (tools: readonly Tool[]): readonly string[] =>
-    lockDrift(lock, [seen("fs", tools)]).toolsets[0]?.tools.map(({ state }) => state) ?? [];
+    compareLock(lock, [seen("fs", tools)]).toolsets[0]?.tools.map(({ state }) => state) ?? [];
   expect([states(two.toReversed()), states([two[1] ?? tool("a"), tool("a", "Three.")]), states([tool("a", "Two.")])]).toEqual([
     ["same", "same"],
     ["same", "changed"],
@@ -104,13 +104,13 @@ test("D02 overloads are compared as a family", () => {
 
 test("D02 pinning what drifted leaves no drift, keeps the other toolsets, and survives the file", () => {
   const now = seen("web", [tool("x"), tool("y")]);
-  const lock = parseLock(lockText(relock(PINNED, [now])), "haft.lock");
-  expect([[...lock.toolsets.keys()].toSorted(), lockDrift(lock, [now]).drifted, lock.toolsets.get("fs")]).toEqual([
+  const lock = parseLock(lockText(updateLock(PINNED, [now])), "haft.lock");
+  expect([[...lock.toolsets.keys()].toSorted(), compareLock(lock, [now]).drifted, lock.toolsets.get("fs")]).toEqual([
     ["fs", "web"],
     false,
     PINNED.toolsets.get("fs"),
   ]);
-  expect([...relock(PINNED, [], ["fs"]).toolsets]).toEqual([]);
+  expect([...updateLock(PINNED, [], ["fs"]).toolsets]).toEqual([]);
 });
 
 test("J09 the source is another one for another command, argument or address, and for nothing else", () => {

@@ -58,7 +58,7 @@ test("issue 19.7 the pages are where serve.logins says, else where the server is
   expect(loginOrigin(given)).toBe("https://pages.example");
   expect(loginOrigin(await loaded('[serve.auth]\nresource = "https://tools.example/mcp"\n'))).toBe("https://tools.example");
   expect(loginOrigin(await loaded(""))).toBeUndefined();
-  expect([(await buildRuntimeParts(given)).logins.takesLogins, buildLogins(given).takesLogins]).toEqual([true, false]);
+  expect([(await buildRuntimeParts(given)).logins.acceptsLogins, buildLogins(given).acceptsLogins]).toEqual([true, false]);
 });
 
 test("issue 19.7 the logins of a program are those of its configuration's toolsets", async () => {

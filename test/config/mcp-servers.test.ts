@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { loadConfig, type LoadedConfig } from "../../src/config/load-config.ts";
-import { withoutComments } from "../../src/documents/parse-json-file.ts";
+import { blankComments } from "../../src/documents/parse-json-file.ts";
 import { configError, configFolder, problemsOf } from "./config-folder.ts";
 
 async function read(path: string, value: unknown, environment: Readonly<Record<string, string>> = {}): Promise<LoadedConfig> {
@@ -141,8 +141,8 @@ describe("the files of other MCP clients", () => {
 
   test("comments and trailing commas become spaces, and nothing in a string does", () => {
     const text = '{"a": "// \\" /* ,]", // x\r\n "b": [1, /* y */ ], }';
-    expect(withoutComments(text)).toBe('{"a": "// \\" /* ,]",     \r\n "b": [1            ]  }'.replace("1            ", "1          "));
-    expect(withoutComments(text)).toHaveLength(text.length);
-    expect(JSON.parse(withoutComments(text))).toEqual({ a: '// " /* ,]', b: [1] });
+    expect(blankComments(text)).toBe('{"a": "// \\" /* ,]",     \r\n "b": [1            ]  }'.replace("1            ", "1          "));
+    expect(blankComments(text)).toHaveLength(text.length);
+    expect(JSON.parse(blankComments(text))).toEqual({ a: '// " /* ,]', b: [1] });
   });
 });

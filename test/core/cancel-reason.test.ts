@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { cancelReason } from "../../src/core/cancel-reason.ts";
+import { formatCancelReason } from "../../src/core/cancel-reason.ts";
 import { ToolError } from "../../src/core/error.ts";
 
-const said = (reason?: unknown): string => cancelReason(AbortSignal.abort(reason));
+const said = (reason?: unknown): string => formatCancelReason(AbortSignal.abort(reason));
 const hostile = (): Error =>
   Object.defineProperty(new Error("no"), "message", {
     get: () => {
@@ -30,8 +30,8 @@ test.each<readonly [string, unknown, string]>([
 test("a signal of AbortSignal.timeout and one of several tell what the first of them was aborted with", async () => {
   const timeout = AbortSignal.timeout(1);
   await new Promise((resolve) => timeout.addEventListener("abort", resolve));
-  expect(cancelReason(timeout)).toBe("the time limit of its caller was reached");
-  expect(cancelReason(AbortSignal.any([new AbortController().signal, AbortSignal.abort("enough")]))).toBe("the caller aborted: enough");
+  expect(formatCancelReason(timeout)).toBe("the time limit of its caller was reached");
+  expect(formatCancelReason(AbortSignal.any([new AbortController().signal, AbortSignal.abort("enough")]))).toBe("the caller aborted: enough");
 });
 
 test("whatever was thrown becomes one short line", () => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import type { ErrorCode } from "../../src/core/error-codes.ts";
 import { resultText } from "../../src/core/result.ts";
-import { providerName, qualifiedNameOf } from "../../src/wire/provider-name.ts";
+import { providerName, toQualifiedName } from "../../src/wire/provider-name.ts";
 import { testRuntime, tool } from "../runtime/bench-runtime.ts";
 
 test.each<ErrorCode>(["conflict", "duplicate", "execution_failed", "not_found"])(
@@ -21,7 +21,7 @@ test.each(["gett", "files.read", "send mail", "b_c__get", "__proto__", "a__gett"
   "a name that no tool has is told as the model wrote it: %s",
   async (written) => {
     const toolset = { name: "a", tools: [tool("get", () => 1)] };
-    const name = qualifiedNameOf(written, new Map());
+    const name = toQualifiedName(written, new Map());
     const result = await testRuntime({ toolsets: [toolset] }).runtime.execute({ name, input: {} });
     expect(result.error?.code).toBe("not_found");
     expect(resultText(result, (one) => providerName(one))).toContain(JSON.stringify(written));

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { cannotLoad } from "../../src/core/late-package.ts";
+import { packageLoadError } from "../../src/core/late-package.ts";
 
 const HONO = { name: "hono", need: "the HTTP API needs it" } as const;
 
@@ -24,7 +24,7 @@ test.each([
   ],
   ["Cloudflare Workers", 'No such module "hono".'],
 ])("a package that is not there is not installed, in the words of %s", (_, message) => {
-  expect(cannotLoad(HONO, new Error(message))).toMatchObject({
+  expect(packageLoadError(HONO, new Error(message))).toMatchObject({
     code: "unavailable",
     message: "The package hono is not installed; the HTTP API needs it.",
     operatorHint: "npm install hono",
@@ -60,7 +60,7 @@ test.each([
     "Cannot destructure property 'TrieRouter' of '(intermediate value)' as it is undefined",
   ],
 ])("any other failure of its import is told, without the folders of the machine: %s", (message, reason) => {
-  expect(cannotLoad(HONO, new Error(message))).toMatchObject({
+  expect(packageLoadError(HONO, new Error(message))).toMatchObject({
     message: `The package hono is installed but cannot be loaded: ${reason}; the HTTP API needs it.`,
     operatorHint: expect.stringMatching(/^npm ls hono .* In a bundle/u),
   });

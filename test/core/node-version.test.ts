@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
-import { tooOld } from "../../src/core/node-version.ts";
+import { findNodeVersionProblem } from "../../src/core/node-version.ts";
 
 test("a Node before 22.13 is too old, and no later one", () => {
   const versions = ["18.20.8", "20.20.2", "22.0.0", "22.12.9", "22.13.0", "22.23.3", "24.0.0", "100.1.0"];
-  expect(versions.filter((node) => tooOld({ node }) !== undefined)).toEqual(["18.20.8", "20.20.2", "22.0.0", "22.12.9"]);
-  expect(tooOld({ node: "20.20.2" })).toBe(
+  expect(versions.filter((node) => findNodeVersionProblem({ node }) !== undefined)).toEqual(["18.20.8", "20.20.2", "22.0.0", "22.12.9"]);
+  expect(findNodeVersionProblem({ node: "20.20.2" })).toBe(
     "haft needs Node 22.13 or newer; this is Node 20.20.2. Install a newer one: https://nodejs.org.",
   );
 });
 
 test("runtimes that only name a Node for programs that ask are not too old", () => {
-  expect(tooOld({})).toBeUndefined();
-  expect(tooOld({ node: "20.1.0", bun: "1.4.5" })).toBeUndefined();
-  expect(tooOld({ node: "20.1.0", deno: "2.9.6" })).toBeUndefined();
+  expect(findNodeVersionProblem({})).toBeUndefined();
+  expect(findNodeVersionProblem({ node: "20.1.0", bun: "1.4.5" })).toBeUndefined();
+  expect(findNodeVersionProblem({ node: "20.1.0", deno: "2.9.6" })).toBeUndefined();
 });

@@ -10,7 +10,7 @@ function claim(...writes: readonly string[]): Claim {
     writes,
     commutative: false,
     sequence: sequence++,
-    unblocked() {},
+    onUnblocked() {},
     blockedHolds: 0,
     firstHold: undefined,
   };
@@ -19,35 +19,35 @@ function claim(...writes: readonly string[]): Claim {
 test("a claim that is alone needs no place", () => {
   const tree = new ResourceTree();
   const alone = claim("file:/a/b/c");
-  tree.enter(alone);
+  tree.add(alone);
   expect([tree.claims, tree.places]).toEqual([1, 0]);
-  tree.leave(alone);
+  tree.remove(alone);
   expect([tree.claims, tree.places]).toEqual([0, 0]);
 });
 
 test("an idle tree keeps no place, whatever went through it", () => {
   const tree = new ResourceTree();
   const claims = Array.from({ length: 10_000 }, (_, index) => claim(`file:/${index % 100}/${index}`));
-  for (const one of claims) tree.enter(one);
+  for (const one of claims) tree.add(one);
   expect(tree.places).toBe(2 + 1 + 100 + 10_000);
-  for (const one of claims) tree.leave(one);
+  for (const one of claims) tree.remove(one);
   expect([tree.claims, tree.places]).toEqual([0, 0]);
 });
 
 test("a tree that is never idle keeps at most as many empty places as held ones, and 64", () => {
   const tree = new ResourceTree();
   const held = [claim("a:"), claim("b:")];
-  for (const one of held) tree.enter(one);
+  for (const one of held) tree.add(one);
   let most = 0;
   for (let count = 0; count < 10_000; count++) {
     const passing = claim(`file:/${count}/x`);
-    tree.enter(passing);
-    tree.leave(passing);
+    tree.add(passing);
+    tree.remove(passing);
     most = Math.max(most, tree.places);
   }
   expect(most).toBeGreaterThan(4);
   expect(most).toBeLessThanOrEqual(2 * 4 + 64);
-  for (const one of held) tree.leave(one);
+  for (const one of held) tree.remove(one);
   expect([tree.claims, tree.places]).toEqual([0, 0]);
 });
 
@@ -56,11 +56,11 @@ test("each claim that a release frees is told once, in sequence", () => {
   const told: number[] = [];
   const telling = (key: string): Claim => {
     const own = sequence;
-    return { ...claim(key), unblocked: () => told.push(own) };
+    return { ...claim(key), onUnblocked: () => told.push(own) };
   };
   const first = telling("file:/");
   const waiting = [telling("file:/b"), telling("file:/a"), telling("file:/c/d"), telling("file:/c")];
-  for (const one of [first, ...waiting]) tree.enter(one);
-  tree.leave(first);
+  for (const one of [first, ...waiting]) tree.add(one);
+  tree.remove(first);
   expect(told).toEqual(waiting.slice(0, 3).map((one) => one.sequence));
 });

@@ -21,33 +21,33 @@ function said(content: string, more: object = {}): LogEvent {
 test("issue 20.2 the text that is written grows, and its message takes its place", () => {
   const log = new ChatLog();
   for (const event of [text(0, "A lamp "), text(7, "is 49")]) log.add(event);
-  expect([log.writing, log.items()]).toEqual(["A lamp is 49", []]);
+  expect([log.partialText, log.items()]).toEqual(["A lamp is 49", []]);
   log.add(end("A lamp is 49.90 euros."));
-  expect([log.writing, log.items().length]).toEqual(["", 1]);
+  expect([log.partialText, log.items().length]).toEqual(["", 1]);
 });
 
 test("issue 20.2 text whose beginning was missed says so, and text of other agents in a call is left out", () => {
   const log = new ChatLog();
   for (const event of [text(7, "is 49"), text(0, "I search", { parentCallId: "c" }), end("Found.", { parentCallId: "c" })]) log.add(event);
-  expect(log.writing).toBe("…is 49");
+  expect(log.partialText).toBe("…is 49");
   log.add(end("A lamp is", { voided: "the model stopped" }));
-  expect(log.writing).toBe("");
+  expect(log.partialText).toBe("");
 });
 
 test("issue 20.2 a message that was cut off is not joined with the next, and missed parts are marked", () => {
   const log = new ChatLog();
   for (const event of [text(0, "An old half"), text(0, "A "), text(2, "new text")]) log.add(event);
-  expect(log.writing).toBe("A new text");
+  expect(log.partialText).toBe("A new text");
   log.add(text(20, "goes on"));
-  expect(log.writing).toBe("A new text…goes on");
+  expect(log.partialText).toBe("A new text…goes on");
   log.add(text(3, "another"));
-  expect(log.writing).toBe("…another");
+  expect(log.partialText).toBe("…another");
 });
 
 test("issue 20.2 a message that was cut off makes room for the next message of a user", () => {
   const log = new ChatLog();
   for (const event of [text(0, "A lamp "), said("Again, please.", { parentCallId: "c" })]) log.add(event);
-  expect(log.writing).toBe("A lamp ");
+  expect(log.partialText).toBe("A lamp ");
   log.add(said("Again, please."));
-  expect([log.writing, log.items().length]).toEqual(["", 2]);
+  expect([log.partialText, log.items().length]).toEqual(["", 2]);
 });

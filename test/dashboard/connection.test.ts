@@ -22,19 +22,19 @@ afterEach(() => vi.unstubAllGlobals());
 /** A page that ada's key opened, and that asks for another because it ended. */
 async function endedPage(): Promise<Connection> {
   const connection = new Connection();
-  await connection.useKey("ada-1");
-  connection.notePrincipal("ada-1", "ada");
+  await connection.setKey("ada-1");
+  connection.recordPrincipal("ada-1", "ada");
   await refused(connection);
   return connection;
 }
 
 /** The server refuses a read of the key in use. */
 async function refused(connection: Connection): Promise<void> {
-  const key = connection.state().key;
+  const key = connection.getState().key;
   if (key !== undefined) answers.delete(key);
   const stop = new AbortController();
   const reading = connection.client.call("getInfo", { signal: stop.signal }).catch(() => {});
-  await vi.waitFor(() => expect(connection.state().key).toBeUndefined());
+  await vi.waitFor(() => expect(connection.getState().key).toBeUndefined());
   stop.abort();
   await reading;
 }
@@ -42,33 +42,33 @@ async function refused(connection: Connection): Promise<void> {
 test("screens of another principal are not shown to the principal before it", async () => {
   const connection = await endedPage();
   answers.set("grace-1", "grace").set("ada-2", "ada");
-  await connection.useKey("grace-1");
-  const { generation } = connection.state();
+  await connection.setKey("grace-1");
+  const { generation } = connection.getState();
   await refused(connection); // before the page read whose key it is
-  expect(connection.state().isKept).toBe(true);
-  await connection.useKey("ada-2");
-  expect(connection.state()).toMatchObject({ key: "ada-2", isKept: false, generation: generation + 1 });
+  expect(connection.getState().isKept).toBe(true);
+  await connection.setKey("ada-2");
+  expect(connection.getState()).toMatchObject({ key: "ada-2", isKept: false, generation: generation + 1 });
 });
 
 test("an answer that came for an earlier key does not name the principal of this one", async () => {
   const connection = await endedPage();
   answers.set("grace-1", "grace").set("ada-2", "ada");
-  await connection.useKey("grace-1");
-  connection.notePrincipal("ada-1", "ada");
-  const { generation } = connection.state();
+  await connection.setKey("grace-1");
+  connection.recordPrincipal("ada-1", "ada");
+  const { generation } = connection.getState();
   await refused(connection);
-  await connection.useKey("ada-2");
-  expect(connection.state().generation).toBe(generation + 1);
+  await connection.setKey("ada-2");
+  expect(connection.getState().generation).toBe(generation + 1);
 });
 
 test("a server that cannot say whose key it is drops nothing of what was typed", async () => {
   const connection = await endedPage();
-  const before = connection.state();
+  const before = connection.getState();
   answers.set("ada-2", 503);
-  await connection.useKey("ada-2");
+  await connection.setKey("ada-2");
   const refusal = "The server did not say who this key belongs to (HTTP 503). Try again.";
-  expect(connection.state()).toEqual({ ...before, refusal });
+  expect(connection.getState()).toEqual({ ...before, refusal });
   answers.set("ada-2", "ada");
-  await connection.useKey("ada-2");
-  expect(connection.state()).toMatchObject({ key: "ada-2", isKept: false, generation: before.generation });
+  await connection.setKey("ada-2");
+  expect(connection.getState()).toMatchObject({ key: "ada-2", isKept: false, generation: before.generation });
 });

@@ -1,14 +1,14 @@
 /** Issue 20, E10: what others wrote is shown as it is, cut, and with what would be invisible made visible. */
 import { execFileSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { asCurl, asTypeScript } from "../../src/dashboard/call/copy-as.ts";
+import { toCurl, toTypeScript } from "../../src/dashboard/call/copy-as.ts";
 import { ApiError } from "../../src/client/api-error.ts";
-import { jsonDiff } from "../../src/dashboard/diff/json-diff.ts";
-import { failureOf } from "../../src/dashboard/server/failure-of.ts";
-import { textPieces, visible } from "../../src/dashboard/show/inert-text.ts";
+import { diffJsonLines } from "../../src/dashboard/diff/json-diff.ts";
+import { describeFailure } from "../../src/dashboard/server/failure-of.ts";
+import { textPieces, showHiddenCharacters } from "../../src/dashboard/show/inert-text.ts";
 import { jsonTokens } from "../../src/dashboard/show/json-tokens.ts";
 import { SessionLog } from "../../src/dashboard/timeline/session-log.ts";
-import { sessionMarkdown } from "../../src/dashboard/timeline/session-markdown.ts";
+import { formatSessionMarkdown } from "../../src/dashboard/timeline/session-markdown.ts";
 
 describe("E10 hostile text", () => {
   const cases: readonly (readonly [what: string, text: string, shown: string])[] = [
@@ -33,11 +33,11 @@ describe("E10 hostile text", () => {
   });
 
   test("is cut where it is long", () => {
-    expect(visible("x".repeat(10_000_000), 10)).toBe(`${"x".repeat(10)}…`);
+    expect(showHiddenCharacters("x".repeat(10_000_000), 10)).toBe(`${"x".repeat(10)}…`);
   });
 
   test("is not cut within a character", () => {
-    expect([9, 10, 11].map((length) => visible(`${"x".repeat(9)}😀${"y".repeat(9)}`, length))).toEqual([
+    expect([9, 10, 11].map((length) => showHiddenCharacters(`${"x".repeat(9)}😀${"y".repeat(9)}`, length))).toEqual([
       "xxxxxxxxx…",
       "xxxxxxxxx…",
       "xxxxxxxxx😀…",
@@ -46,7 +46,7 @@ describe("E10 hostile text", () => {
 });
 
 test("E10 the text of a failure, which may quote what others wrote, is shown so as well", () => {
-  const { text, isGone } = failureOf(new ApiError('There is no session "a\u202egpj.exe".', { status: 404 }));
+  const { text, isGone } = describeFailure(new ApiError('There is no session "a\u202egpj.exe".', { status: 404 }));
   expect([text, isGone]).toEqual(['There is no session "a⟨202E⟩gpj.exe".', true]);
 });
 
@@ -93,7 +93,7 @@ describe("E10 no half of a character is shown of a text that is cut", () => {
       log.add({ type: "message-add", sessionId: "s", at: 0, message: { role: "user", content: text } });
       const call = { callId: "c", sessionId: "s", turnId: "t", at: 0 };
       log.add({ ...call, type: "call-start", call: { name: "a::b", input: { text } } });
-      return [log.title, sessionMarkdown("s", log), JSON.stringify(jsonDiff({ text }, { text: "" }, 100).rows)];
+      return [log.title, formatSessionMarkdown("s", log), JSON.stringify(diffJsonLines({ text }, { text: "" }, 100).rows)];
     });
     expect(found.map((text) => [text.includes("😀"), half.test(text)])).toEqual(found.map(() => [true, false]));
   });
@@ -108,7 +108,7 @@ describe("issue 20.6 a call as text that makes it again", () => {
   };
 
   test("a shell reads of the command what the call is, and runs nothing", () => {
-    const command = asCurl(hostile)
+    const command = toCurl(hostile)
       .replace(/^curl -s/u, "printf '%s\\0'")
       .replace("$HAFT_TOKEN", "key");
     const words = execFileSync("sh", ["-c", command], { encoding: "utf8" }).split("\0");
@@ -119,7 +119,7 @@ describe("issue 20.6 a call as text that makes it again", () => {
   });
 
   test("the program holds the call as literals", () => {
-    const program = asTypeScript(hostile);
+    const program = toTypeScript(hostile);
     const input = /input: (\{.*\}) \}\] \},\n\}\);/su.exec(program)?.[1] ?? "";
     expect(JSON.parse(input)).toEqual(hostile.input);
     expect(program).toContain(`params: { sessionId: ${JSON.stringify(hostile.sessionId)} }`);

@@ -1,8 +1,8 @@
 /** Issue 20.2, 20.5: differences of values, and calls beside each other. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { alignCalls, verdictOf, type ComparedCall } from "../../src/dashboard/diff/align.ts";
-import { isSameJson, jsonDiff, type DiffRow } from "../../src/dashboard/diff/json-diff.ts";
+import { alignCalls, compareCalls, type ComparedCall } from "../../src/dashboard/diff/align.ts";
+import { isSameJson, diffJsonLines, type DiffRow } from "../../src/dashboard/diff/json-diff.ts";
 
 function written(rows: readonly DiffRow[]): readonly string[] {
   return rows.flatMap((row) => {
@@ -13,7 +13,7 @@ function written(rows: readonly DiffRow[]): readonly string[] {
 }
 
 test("issue 20.5 a changed value stands beside what it was, and the same around it", () => {
-  const { rows } = jsonDiff({ item: "lamp", count: 2, sizes: [1, 2, 3] }, { count: 3, item: "lamp", sizes: [1, 3, 4] }, 100);
+  const { rows } = diffJsonLines({ item: "lamp", count: 2, sizes: [1, 2, 3] }, { count: 3, item: "lamp", sizes: [1, 3, 4] }, 100);
   expect(written(rows)).toEqual([
     "  {",
     '  "item": "lamp",',
@@ -30,15 +30,15 @@ test("issue 20.5 a changed value stands beside what it was, and the same around 
 });
 
 test("issue 20.5 a value that only one side has is all new or all gone, and nothing is left out of a short one", () => {
-  expect(written(jsonDiff(undefined, { a: 1 }, 100).rows)).toEqual(["+ {", '+ "a": 1', "+ }"]);
-  expect(written(jsonDiff(null, "x", 100).rows)).toEqual(["- null", '+ "x"']);
+  expect(written(diffJsonLines(undefined, { a: 1 }, 100).rows)).toEqual(["+ {", '+ "a": 1', "+ }"]);
+  expect(written(diffJsonLines(null, "x", 100).rows)).toEqual(["- null", '+ "x"']);
 });
 
 test("issue 20.5 long stretches without a difference are left out, and more lines than asked for are not written", () => {
   const long = Array.from({ length: 50 }, (_, index) => index);
-  const { rows } = jsonDiff(long, [...long, "more"], 200);
+  const { rows } = diffJsonLines(long, [...long, "more"], 200);
   expect(written(rows)).toEqual(["  [", "… 48", "  48,", "  49,", '+ "more"', "  ]"].toSpliced(0, 2, "… 49"));
-  const cut = jsonDiff(Array.from({ length: 5_000 }, String), [], 100);
+  const cut = diffJsonLines(Array.from({ length: 5_000 }, String), [], 100);
   expect([cut.isCut, cut.rows.length <= 201]).toEqual([true, true]);
 });
 
@@ -47,9 +47,9 @@ test("issue 20.5 for any values there are changes exactly where they are not the
     fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
       const before: unknown = JSON.parse(JSON.stringify(one));
       const after: unknown = JSON.parse(JSON.stringify(other));
-      const isChanged = jsonDiff(before, after, 100_000).rows.some(({ kind }) => kind === "change");
+      const isChanged = diffJsonLines(before, after, 100_000).rows.some(({ kind }) => kind === "change");
       expect(isChanged).toBe(!isSameJson(before, after));
-      expect(jsonDiff(before, before, 100_000).rows.every(({ kind }) => kind !== "change")).toBe(true);
+      expect(diffJsonLines(before, before, 100_000).rows.every(({ kind }) => kind !== "change")).toBe(true);
     }),
     { numRuns: 100 },
   );
@@ -63,7 +63,7 @@ test.each([62, 64, 128, 200])("a value that differs %i levels down is a change",
   };
   expect(isSameJson(nested("ls"), nested("ls"))).toBe(true);
   expect(isSameJson(nested("ls"), nested("rm"))).toBe(false);
-  const { rows } = jsonDiff(nested("ls"), nested("rm"), 10_000);
+  const { rows } = diffJsonLines(nested("ls"), nested("rm"), 10_000);
   expect(written(rows).filter((line) => /^[-+] .*command/u.test(line))).toEqual(['- "command": "ls"', '+ "command": "rm"']);
 });
 
@@ -80,11 +80,11 @@ function call(name: string, input: unknown, output: unknown = null): ComparedCal
 test("issue 20.5 calls are aligned by tool and input, then by tool, and told apart by their results", () => {
   const before = [call("price", "lamp", 1), call("reserve", 2), call("pack", "A")];
   const after = [call("price", "lamp", 2), call("weather", {}), call("reserve", 3), call("pack", "A")];
-  expect(alignCalls(before, after).map((pair) => [pair.before?.name, pair.after?.name, verdictOf(pair)])).toEqual([
+  expect(alignCalls(before, after).map((pair) => [pair.before?.name, pair.after?.name, compareCalls(pair)])).toEqual([
     ["price", "price", "changed"],
     [undefined, "weather", "new"],
     ["reserve", "reserve", "same"],
     ["pack", "pack", "same"],
   ]);
-  expect(alignCalls(before, []).map(verdictOf)).toEqual(["not made", "not made", "not made"]);
+  expect(alignCalls(before, []).map(compareCalls)).toEqual(["not made", "not made", "not made"]);
 });

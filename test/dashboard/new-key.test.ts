@@ -1,10 +1,10 @@
 /** Keys of requests, also where the page is no secure context. */
 import { expect, test } from "vitest";
-import { newKey } from "../../src/dashboard/server/new-key.ts";
+import { newIdempotencyKey } from "../../src/dashboard/server/new-key.ts";
 import { readTree } from "../house/source-tree.ts";
 
 test("a key has 128 random bits as text", () => {
-  const keys = Array.from({ length: 100 }, newKey);
+  const keys = Array.from({ length: 100 }, newIdempotencyKey);
   expect(keys.filter((key) => !/^[0-9a-f]{32}$/u.test(key))).toEqual([]);
   expect(new Set(keys).size).toBe(keys.length);
 });

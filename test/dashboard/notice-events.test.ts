@@ -1,12 +1,12 @@
 /** The stream by which the page knows that lists have changed. */
 import { expect, test } from "vitest";
-import { noticeEvents } from "../../src/dashboard/server/notice-events.ts";
+import { detectEvents } from "../../src/dashboard/server/notice-events.ts";
 
 const STREAM = ': ready\n\nid: 1\nevent: call-end\ndata: {"text":"data: x"}\n\n: ping\n\n';
 
 async function noticed(pieces: readonly Uint8Array[]): Promise<number> {
   let count = 0;
-  await noticeEvents(ReadableStream.from(pieces), () => count++);
+  await detectEvents(ReadableStream.from(pieces), () => count++);
   return count;
 }
 

@@ -4,14 +4,14 @@ import { createRuntime, defineTool, readOnly } from "haft";
 import { writeRecording } from "haft/recording";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { asTest } from "../../src/dashboard/call/copy-as.ts";
-import { conversationLog } from "../../src/dashboard/file/conversation-log.ts";
+import { toTestCode } from "../../src/dashboard/call/copy-as.ts";
+import { createConversationLog } from "../../src/dashboard/file/conversation-log.ts";
 import { openFile, type OpenedFile } from "../../src/dashboard/file/open-file.ts";
 import { sha256 } from "../../src/dashboard/file/sha256.ts";
-import { quantile, readMetrics } from "../../src/dashboard/health/metrics-text.ts";
+import { quantile, parseMetrics } from "../../src/dashboard/health/metrics-text.ts";
 import { zoomAfterBrushKey, zoomAfterKey } from "../../src/dashboard/timeline/brush.ts";
-import { chromeTrace } from "../../src/dashboard/timeline/chrome-trace.ts";
-import { sessionMarkdown } from "../../src/dashboard/timeline/session-markdown.ts";
+import { formatChromeTrace } from "../../src/dashboard/timeline/chrome-trace.ts";
+import { formatSessionMarkdown } from "../../src/dashboard/timeline/session-markdown.ts";
 
 async function opened(text: string | readonly string[]): Promise<OpenedFile> {
   const pieces = (async function* () {
@@ -210,8 +210,8 @@ describe("issue 20.6 files that are damaged or something else", () => {
       fc.asyncProperty(value, async (any) => {
         const file = await opened(JSON.stringify(any));
         for (const { name, log } of file.parts) {
-          sessionMarkdown(name, log);
-          JSON.parse(chromeTrace(name, log));
+          formatSessionMarkdown(name, log);
+          JSON.parse(formatChromeTrace(name, log));
         }
       }),
       { numRuns: 300 },
@@ -289,7 +289,7 @@ describe("issue 20.6 what a session is saved as", () => {
       ]),
     );
     const [part] = file.parts;
-    const text = part === undefined ? "" : sessionMarkdown("s", part.log);
+    const text = part === undefined ? "" : formatSessionMarkdown("s", part.log);
     const outside = text.replaceAll(/^(`{3,})[a-z]+\n[^]*?\n\1$/gmu, "");
     expect(outside).not.toMatch(/(?<!\\)[<[*`]script|(?<!\\)<|^# Title|\n# Title/u);
     expect(text).toContain("`````text\n````\nend\n`````");
@@ -297,13 +297,13 @@ describe("issue 20.6 what a session is saved as", () => {
 
   test("Markdown: a message is whole, also one that a row of the timeline cuts", async () => {
     const { parts } = await opened(JSON.stringify([{ role: "user", content: `${"long ".repeat(200)}end` }]));
-    expect(parts.map(({ log }) => sessionMarkdown("s", log))).toEqual([`# s\n\n**user:** ${"long ".repeat(200)}end\n`]);
+    expect(parts.map(({ log }) => formatSessionMarkdown("s", log))).toEqual([`# s\n\n**user:** ${"long ".repeat(200)}end\n`]);
   });
 
   test("Chrome trace: no two calls of a track overlap, and times are in microseconds", async () => {
     const file = await opened(await played());
     const [part] = file.parts;
-    const { traceEvents } = JSON.parse(part === undefined ? "{}" : chromeTrace("s", part.log)) as {
+    const { traceEvents } = JSON.parse(part === undefined ? "{}" : formatChromeTrace("s", part.log)) as {
       readonly traceEvents: readonly {
         readonly ph: string;
         readonly cat?: string;
@@ -322,11 +322,11 @@ describe("issue 20.6 what a session is saved as", () => {
 
   test("a test: it holds the call and its result as literals", () => {
     const call = { url: "http://127.0.0.1:1", sessionId: "s", name: 'a"b', input: { x: "\u202e`${1}" } };
-    const text = asTest(call, { status: "ok", output: { y: [1] } });
+    const text = toTestCode(call, { status: "ok", output: { y: [1] } });
     expect(text).toContain('test("a\\"b answers as it was recorded"');
     expect(text).toContain('"x": "\\u202e`${1}"');
     expect(text).toMatch(/toMatchObject\(\{ status: "ok", output: \{\s+"y": \[\s+1\s+\]\s+\} \}\)/u);
-    expect(asTest(call, { status: "error", error: { code: "timeout" } })).toContain('{ status: "error", error: { code: "timeout" } }');
+    expect(toTestCode(call, { status: "error", error: { code: "timeout" } })).toContain('{ status: "error", error: { code: "timeout" } }');
   });
 });
 
@@ -343,11 +343,11 @@ test("issue 20.3 the brush is moved and narrowed by keys, and stays within the w
 test("issue 20.2 p50 and p99 come from the histogram, of all calls or of those since a reading", () => {
   const text = (...counts: readonly number[]): string =>
     ["0.1", "1", "+Inf"].map((bound, index) => `haft_call_seconds_bucket{le="${bound}"} ${counts[index]}`).join("\n");
-  const now = readMetrics(text(50, 100, 100));
+  const now = parseMetrics(text(50, 100, 100));
   expect([0.25, 0.5, 0.75].map((share) => quantile(now, [], "haft_call_seconds", share))).toEqual([0.05, 0.1, 0.55]);
-  expect(quantile(now, readMetrics(text(50, 50, 50)), "haft_call_seconds", 0.5)).toBeCloseTo(0.55);
+  expect(quantile(now, parseMetrics(text(50, 50, 50)), "haft_call_seconds", 0.5)).toBeCloseTo(0.55);
   expect(quantile(now, now, "haft_call_seconds", 0.5)).toBeUndefined();
-  expect(quantile(readMetrics(text(0, 0, 5)), [], "haft_call_seconds", 0.99)).toBe(1);
+  expect(quantile(parseMetrics(text(0, 0, 5)), [], "haft_call_seconds", 0.99)).toBe(1);
 });
 
 /** A part of a conversation of Gemini, whose calls and results may lack their ids. */
@@ -376,7 +376,7 @@ test("issue 20.6 each result belongs to the first open call that it can be of, b
         role: "model",
         parts: [isCall ? { functionCall: { id, name, args: { at } } } : { functionResponse: { id, name, response: { at } } }],
       }));
-      const log = conversationLog(JSON.parse(JSON.stringify(turns)), "file");
+      const log = createConversationLog(JSON.parse(JSON.stringify(turns)), "file");
       const found = [...log.calls.values()].flatMap(({ call, result }) => (result === undefined ? [] : [[call.input, result.output]]));
       expect(found).toEqual([...expected].sort(([one], [other]) => one - other).map(([at, end]) => [{ at }, { at: end }]));
     }),

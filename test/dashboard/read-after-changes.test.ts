@@ -1,6 +1,6 @@
 /** Lists of a busy server that are read over a slow network. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ReadAfterChanges } from "../../src/dashboard/server/read-after-changes.ts";
+import { ThrottledReader } from "../../src/dashboard/server/read-after-changes.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
@@ -11,14 +11,14 @@ const EVERY_MS = 800;
 async function busyTenSeconds(readingMs: number) {
   const readings: { readonly from: number; to?: number }[] = [];
   const startedAt = Date.now();
-  const lists = new ReadAfterChanges(async () => {
+  const lists = new ThrottledReader(async () => {
     const reading: (typeof readings)[number] = { from: Date.now() - startedAt };
     readings.push(reading);
     await new Promise((resolve) => setTimeout(resolve, readingMs));
     reading.to = Date.now() - startedAt;
   }, EVERY_MS);
   for (let at = 0; at < 10_000; at += 100) {
-    lists.change();
+    lists.markChanged();
     await vi.advanceTimersByTimeAsync(100);
   }
   await vi.advanceTimersByTimeAsync(60_000);
@@ -40,12 +40,12 @@ test.each([1, 50, 800, 1_200, 5_000])(
 
 test("one change is read once, and none after the end", async () => {
   const read = vi.fn(async () => {});
-  const lists = new ReadAfterChanges(read, EVERY_MS);
-  lists.change();
-  lists.change();
+  const lists = new ThrottledReader(read, EVERY_MS);
+  lists.markChanged();
+  lists.markChanged();
   await vi.advanceTimersByTimeAsync(10_000);
   expect(read).toHaveBeenCalledTimes(1);
-  lists.change();
+  lists.markChanged();
   lists.stop();
   await vi.advanceTimersByTimeAsync(10_000);
   expect(read).toHaveBeenCalledTimes(1);

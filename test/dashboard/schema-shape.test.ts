@@ -1,7 +1,7 @@
 /** Issue 20.4: which field a schema asks for. */
 import { describe, expect, test } from "vitest";
-import { firstValue, isNullable, memberOf, resolved, shapeOf, type Schema } from "../../src/dashboard/tools/schema-shape.ts";
-import { typedJson, typedNumber } from "../../src/dashboard/tools/typed-value.ts";
+import { createInitialValue, isNullable, findMember, resolveLocalReferences, toFieldShape, type Schema } from "../../src/dashboard/tools/schema-shape.ts";
+import { parseTypedJson, parseTypedNumber } from "../../src/dashboard/tools/typed-value.ts";
 
 describe("issue 20.4 a field", () => {
   const cases: readonly (readonly [what: string, schema: object, shape: object])[] = [
@@ -18,11 +18,11 @@ describe("issue 20.4 a field", () => {
     ["of several types is JSON", { type: ["string", "object"] }, { kind: "json" }],
     ["of nothing is JSON", {}, { kind: "json" }],
   ];
-  test.each(cases)("%s", (_, schema, shape) => expect(shapeOf({ ...schema }, schema)).toEqual(shape));
+  test.each(cases)("%s", (_, schema, shape) => expect(toFieldShape({ ...schema }, schema)).toEqual(shape));
 
   test("of a union names its members by what tells them apart", () => {
     const tagged = (kind: string) => ({ type: "object", properties: { kind: { const: kind } } });
-    const shape = shapeOf({ oneOf: [tagged("circle"), tagged("square"), { title: "Other" }, { type: "string" }] }, {});
+    const shape = toFieldShape({ oneOf: [tagged("circle"), tagged("square"), { title: "Other" }, { type: "string" }] }, {});
     expect(shape).toMatchObject({
       kind: "union",
       members: [{ name: "circle" }, { name: "square" }, { name: "Other" }, { name: "string" }],
@@ -31,16 +31,16 @@ describe("issue 20.4 a field", () => {
 
   test("follows local references, and leaves those that lead nowhere or in a circle", () => {
     const root = { $defs: { id: { type: "string" }, loop: { $ref: "#/$defs/loop" }, "a/b": { type: "integer" } } };
-    expect(resolved({ $ref: "#/$defs/id", description: "Its id." }, root)).toEqual({ type: "string", description: "Its id." });
-    expect(resolved({ $ref: "#/$defs/a~1b" }, root)).toEqual({ type: "integer" });
-    expect(shapeOf(resolved({ $ref: "#/$defs/loop" }, root), root)).toEqual({ kind: "json" });
-    expect(shapeOf(resolved({ $ref: "https://evil.example/schema" }, root), root)).toEqual({ kind: "json" });
+    expect(resolveLocalReferences({ $ref: "#/$defs/id", description: "Its id." }, root)).toEqual({ type: "string", description: "Its id." });
+    expect(resolveLocalReferences({ $ref: "#/$defs/a~1b" }, root)).toEqual({ type: "integer" });
+    expect(toFieldShape(resolveLocalReferences({ $ref: "#/$defs/loop" }, root), root)).toEqual({ kind: "json" });
+    expect(toFieldShape(resolveLocalReferences({ $ref: "https://evil.example/schema" }, root), root)).toEqual({ kind: "json" });
   });
 
   test("of one that holds itself begins with what is required, and ends", () => {
     const root = { type: "object", properties: { next: { $ref: "#" }, size: { type: "integer", default: 3 } }, required: ["next"] };
-    expect(JSON.stringify(firstValue(root, root)).length).toBeLessThan(400);
-    expect(firstValue(root, root)).toMatchObject({ next: { next: {} }, size: 3 });
+    expect(JSON.stringify(createInitialValue(root, root)).length).toBeLessThan(400);
+    expect(createInitialValue(root, root)).toMatchObject({ next: { next: {} }, size: 3 });
   });
 
   test("that may be null says so", () => {
@@ -62,7 +62,7 @@ describe("the form of a union", () => {
       { required: ["free"] },
     ],
   };
-  const shape = shapeOf(root, root);
+  const shape = toFieldShape(root, root);
   const members = shape.kind === "union" ? shape.members : [];
 
   test.each([
@@ -78,11 +78,11 @@ describe("the form of a union", () => {
     [{ free: 1 }, 7],
     [{ other: 1 }, 0],
     [undefined, 0],
-  ])("that %j fits is the one to begin with", (value, index) => expect(memberOf(members, value, root)).toBe(index));
+  ])("that %j fits is the one to begin with", (value, index) => expect(findMember(members, value, root)).toBe(index));
 
   test("that holds itself ends", () => {
     const loop: Schema = { anyOf: [{ $ref: "#" }, { $ref: "#" }, { type: "string" }] };
-    expect(memberOf([{ name: "loop", schema: loop }], 3, loop)).toBe(0);
+    expect(findMember([{ name: "loop", schema: loop }], 3, loop)).toBe(0);
   });
 });
 
@@ -94,7 +94,7 @@ test.each([
   ["1e999", { problem: expect.stringContaining("1e999") }],
   ["twelve", { problem: "This is not a number." }],
 ])("issue 20.4 the number %j is sent as it was typed, or not at all", (text, expected) => {
-  expect(typedNumber(text)).toEqual(expected);
+  expect(parseTypedNumber(text)).toEqual(expected);
 });
 
 test.each([
@@ -104,5 +104,5 @@ test.each([
   ['{"id": 12345678901234567890}', { problem: expect.stringContaining("12345678901234567890") }],
   ['{"id": ', { problem: expect.stringContaining("This is not JSON") }],
 ])("issue 20.4 the JSON %j is sent as it was typed, or not at all", (text, expected) => {
-  expect(typedJson(text)).toEqual(expected);
+  expect(parseTypedJson(text)).toEqual(expected);
 });

@@ -1,7 +1,7 @@
 /** Issue 20.3: what a timeline makes of a session's events. */
 import { describe, expect, test } from "vitest";
-import { stateOf } from "../../src/dashboard/timeline/call-entry.ts";
-import { mapColumns } from "../../src/dashboard/timeline/map-columns.ts";
+import { callState } from "../../src/dashboard/timeline/call-entry.ts";
+import { computeMapColumns } from "../../src/dashboard/timeline/map-columns.ts";
 import { SessionLog } from "../../src/dashboard/timeline/session-log.ts";
 import type { LogEvent } from "../../src/dashboard/server/log-event.ts";
 
@@ -145,7 +145,7 @@ describe("issue 20.3 phases", () => {
     const log = logOf(start("a", 0), ask);
     const call = log.calls.get("a");
     if (call === undefined) throw new Error("there is a call");
-    expect(stateOf(call)).toBe("approval");
+    expect(callState(call)).toBe("approval");
     log.add({
       type: "approval-answer",
       ...place,
@@ -228,12 +228,12 @@ describe("issue 20.3 the map of the whole time", () => {
       start("c", 80),
       end("c", 100),
     );
-    expect(mapColumns(log, log.axis(0), 4)).toEqual({ running: [1, 2, 2, 2], failed: [false, false, true, false] });
+    expect(computeMapColumns(log, log.axis(0), 4)).toEqual({ running: [1, 2, 2, 2], failed: [false, false, true, false] });
   });
 
   test("has what still runs up to its end, and nothing of a log without calls", () => {
     const log = logOf(start("a", 0), start("b", 50));
-    expect(mapColumns(log, log.axis(100), 4).running).toEqual([1, 1, 2, 2]);
-    expect(mapColumns(logOf(), logOf().axis(0), 2)).toEqual({ running: [0, 0], failed: [false, false] });
+    expect(computeMapColumns(log, log.axis(100), 4).running).toEqual([1, 1, 2, 2]);
+    expect(computeMapColumns(logOf(), logOf().axis(0), 2)).toEqual({ running: [0, 0], failed: [false, false] });
   });
 });

@@ -1,7 +1,7 @@
 /** Issue 20.5: the calls that can be made again, and where a branch begins. */
 import { createRuntime, defineTool, pure } from "haft";
 import { expect, test } from "vitest";
-import { stepsOf, type PlacedEvent } from "../../src/dashboard/replay/steps.ts";
+import { collectSteps, type PositionedEvent } from "../../src/dashboard/replay/steps.ts";
 
 test("issue 20.5 calls of one batch are one group, and every group is a point at which a branch can begin", async () => {
   const echo = defineTool({
@@ -25,9 +25,9 @@ test("issue 20.5 calls of one batch are one group, and every group is a point at
   ]);
   await session.execute([{ name: "outer", input: {} }], { idempotencyKey: "one" });
   await session.execute([{ name: "echo", input: { a: 3 } }]);
-  const placed: PlacedEvent[] = [];
+  const placed: PositionedEvent[] = [];
   for await (const event of session.events()) placed.push({ position: placed.length + 1, event });
-  const steps = stepsOf(placed);
+  const steps = collectSteps(placed);
   expect(steps.map(({ name, input, group }) => [name, input, group])).toEqual([
     ["default::echo", { a: 1 }, 1],
     ["default::echo", { a: 2 }, 1],

@@ -1,7 +1,7 @@
 /** Spans as people read them. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { span } from "../../src/dashboard/show/words.ts";
+import { formatDuration } from "../../src/dashboard/show/words.ts";
 
 const UNIT_MS = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -16,13 +16,13 @@ test.each([
   [119_700, "2 min 0 s"],
   [3_599_700, "1 h 0 min"],
   [172_799_999, "2 d 0 h"],
-])("%f ms are %s", (ms, says) => expect(span(ms)).toBe(says));
+])("%f ms are %s", (ms, says) => expect(formatDuration(ms)).toBe(says));
 
 test("no second part of a span is as great as the unit of the first, and together they are the span to within the last", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 42 }), fc.double({ min: 1, max: 2, noNaN: true }), (power, factor) => {
       const ms = Math.min(2 ** power * factor, 1e12);
-      const parts = [...span(ms).matchAll(/([\d.]+) (ms|s|min|h|d)\b/gu)].map(([, value, unit]) => ({
+      const parts = [...formatDuration(ms).matchAll(/([\d.]+) (ms|s|min|h|d)\b/gu)].map(([, value, unit]) => ({
         value: Number(value),
         unitMs: UNIT_MS[unit as keyof typeof UNIT_MS],
       }));

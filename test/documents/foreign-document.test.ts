@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { readToolFile } from "../../src/config/tools/tool-file.ts";
-import { foreignDocument } from "../../src/documents/foreign-document.ts";
+import { recognizeForeignDocument } from "../../src/documents/foreign-document.ts";
 import { importOpenApi } from "../../src/engine/openapi/import-openapi.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { configError, configFolder } from "../config/config-folder.ts";
@@ -89,6 +89,6 @@ describe("a document of another format", () => {
     [{ tools: [], name: "a" }],
     [{ openapi: { description: "a tool", parameters: {} } }],
   ])("nothing else is taken for one: %j", (value) => {
-    expect(foreignDocument(value)).toBe(undefined);
+    expect(recognizeForeignDocument(value)).toBe(undefined);
   });
 });

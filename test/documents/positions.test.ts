@@ -7,7 +7,7 @@ import type { KeyPath, ParsedFile } from "../../src/documents/key-positions.ts";
 
 /** `line:column` of a place. */
 function at({ positions }: ParsedFile, ...path: KeyPath): string {
-  const { line, column } = positions.of(path);
+  const { line, column } = positions.get(path);
   return `${line}:${column}`;
 }
 

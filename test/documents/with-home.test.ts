@@ -1,6 +1,6 @@
 import { homedir } from "node:os";
 import { expect, test } from "vitest";
-import { withHome } from "../../src/documents/home-folder.ts";
+import { expandHome } from "../../src/documents/home-folder.ts";
 
 test.each([
   ["~", "linux", homedir()],
@@ -10,5 +10,5 @@ test.each([
   ["~/notes", "win32", `${homedir()}/notes`],
   ["~ada", "win32", "~ada"],
 ])("the folder of the user is put in place of ~, with the separators of the system: %s on %s", (path, platform, whole) => {
-  expect(withHome(path, platform)).toBe(whole);
+  expect(expandHome(path, platform)).toBe(whole);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
 import type { JsonObject } from "../../src/core/base/json.ts";
-import { differences, leavesOf, similarity } from "../../src/engine/compare-input.ts";
+import { describeDifferences, leavesOf, similarity } from "../../src/engine/compare-input.ts";
 
 function alike(one: JsonObject, other: JsonObject): number {
   return similarity(leavesOf(one), leavesOf(other));
@@ -55,16 +55,16 @@ describe("how alike two inputs are", () => {
 });
 
 test("differences are named by place, five at most", () => {
-  expect(differences(leavesOf({ city: "Oslo", unit: "c", same: 1 }), leavesOf({ city: "Bergen", days: [3], same: 1 }))).toEqual([
+  expect(describeDifferences(leavesOf({ city: "Oslo", unit: "c", same: 1 }), leavesOf({ city: "Bergen", days: [3], same: 1 }))).toEqual([
     '$.city is "Oslo", but was "Bergen" when it was recorded',
     '$.unit is "c", but was not given when it was recorded',
     "$.days[0] is missing, but was 3 when it was recorded",
   ]);
-  expect(differences(leavesOf({ list: [1, 2, 3, 4, 5, 6, 7] }), leavesOf({})).slice(4)).toEqual([
+  expect(describeDifferences(leavesOf({ list: [1, 2, 3, 4, 5, 6, 7] }), leavesOf({})).slice(4)).toEqual([
     "$.list[4] is 5, but was not given when it was recorded",
     "and 2 more",
   ]);
-  expect(differences(leavesOf({ text: "x".repeat(500) }), leavesOf({ text: "" }))).toEqual([
+  expect(describeDifferences(leavesOf({ text: "x".repeat(500) }), leavesOf({ text: "" }))).toEqual([
     `$.text is "${"x".repeat(59)}… (502 characters), but was "" when it was recorded`,
   ]);
 });

@@ -87,7 +87,7 @@ test("usual fields of every topic have names that are names", () => {
     "recipe restaurant hotel song movie book game news job stock sport car property meeting task flight weather animal course image";
   const names = topics
     .split(" ")
-    .flatMap((topic) => Object.keys(usualFields({ name: `get_${topic}`, description: `A ${topic}.` }, { noun: topic, most: 20 })));
+    .flatMap((topic) => Object.keys(usualFields({ name: `get_${topic}`, description: `A ${topic}.` }, { noun: topic, maxFields: 20 })));
   expect(names.length).toBeGreaterThan(60);
   expect(names.filter((name) => !/^[a-z][a-z\d_]*$/u.test(name))).toEqual([]);
 });

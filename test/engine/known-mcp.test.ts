@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Clock } from "../../src/core/ports.ts";
-import { knownTools, stateOf } from "../../src/engine/known-tools.ts";
+import { knownTools, serverStateOf } from "../../src/engine/known-tools.ts";
 import { mcpPeerOf } from "../../src/engine/mcp/peer.ts";
 import { systemPorts } from "../../src/core/system-ports.ts";
 import { engineContext, requestOf, toolContext } from "./engine-contexts.ts";
@@ -32,14 +32,14 @@ test("F4.9 D10 a real server is known without a process, started by its first ca
   const engine = knownTools(strangeEngine("good"), { memory, identity: {}, idleMs: IDLE_MS });
   const [tool] = (await engine.open?.(engineContext({ clock }))) ?? [];
   if (tool === undefined) throw new Error("the server lists no tool");
-  const states = [stateOf(engine), mcpPeerOf(engine)?.identity];
+  const states = [serverStateOf(engine), mcpPeerOf(engine)?.identity];
   const outputs = [];
   try {
     for (let round = 0; round < 2; round++) {
       outputs.push(await engine.call(requestOf(tool), toolContext()));
-      states.push(stateOf(engine));
+      states.push(serverStateOf(engine));
       passIdleTime();
-      states.push(stateOf(engine));
+      states.push(serverStateOf(engine));
     }
   } finally {
     await engine.close?.();

@@ -3,7 +3,7 @@ import type { Engine, EngineContext } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { RemoteJob } from "../../src/core/remote-job.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { knownTools, stateOf, type KnownToolsOptions } from "../../src/engine/known-tools.ts";
+import { knownTools, serverStateOf, type KnownToolsOptions } from "../../src/engine/known-tools.ts";
 import { MCP_PEER, mcpPeerOf, type McpPeer } from "../../src/engine/mcp/peer.ts";
 import { FakeClock, MemoryLog, settle } from "../../src/testing/fake-ports.ts";
 import { engineContext, requestOf, toolContext } from "./engine-contexts.ts";
@@ -54,9 +54,9 @@ const call = (engine: Engine, tool: Tool = A, signal = new AbortController().sig
 describe("what is remembered", () => {
   test("F4.9 a server that nobody knows is started by open, and its tools are remembered", async () => {
     const { server, memory, engine, context } = known(undefined);
-    const before = stateOf(engine);
+    const before = serverStateOf(engine);
     const tools = await engine.open?.(context);
-    expect([before, stateOf(engine), tools, memory.lists.get(KEY), server.seen]).toEqual([
+    expect([before, serverStateOf(engine), tools, memory.lists.get(KEY), server.seen]).toEqual([
       "configured",
       "started",
       [A, B],
@@ -68,9 +68,9 @@ describe("what is remembered", () => {
   test("F4.9 a known server is not started by open; the first call starts it", async () => {
     const { server, engine, context, changes } = known([A, B]);
     const tools = await engine.open?.(context);
-    const states = [stateOf(engine), [...server.seen]];
+    const states = [serverStateOf(engine), [...server.seen]];
     const output = await call(engine);
-    expect([tools, states, output, stateOf(engine), server.seen, changes]).toEqual([
+    expect([tools, states, output, serverStateOf(engine), server.seen, changes]).toEqual([
       [A, B],
       ["known", []],
       "done",
@@ -164,7 +164,7 @@ describe("a start that fails", () => {
       outcome: "not_started",
       hint: "Try later.",
     };
-    expect([errors, stateOf(engine), await call(engine), server.seen]).toEqual([
+    expect([errors, serverStateOf(engine), await call(engine), server.seen]).toEqual([
       [expected, expected],
       "known",
       "done",
@@ -249,9 +249,9 @@ describe("a server that nobody uses", () => {
     await clock.advance(59_999);
     await call(engine);
     await clock.advance(60_000);
-    const state = stateOf(engine);
+    const state = serverStateOf(engine);
     await call(engine);
-    expect([state, stateOf(engine), server.seen]).toEqual(["known", "used", ["open", "call a", "call a", "close", "open", "call a"]]);
+    expect([state, serverStateOf(engine), server.seen]).toEqual(["known", "used", ["open", "call a", "call a", "close", "open", "call a"]]);
   });
 
   test("F4.9 is left running while a call, a job or a session goes on", async () => {
@@ -262,17 +262,17 @@ describe("a server that nobody uses", () => {
     const { engine, clock } = await opened([A], inner, { idleMs: 1_000 });
     await engine.openSession?.({ sessionId: "s", setup: {}, signal: new AbortController().signal });
     await clock.advance(5_000);
-    const withSession = stateOf(engine);
+    const withSession = serverStateOf(engine);
     const work = Promise.withResolvers<string>();
     inner.answer = new RemoteJob({ id: "1", result: work.promise });
     await call(engine);
     await engine.closeSession?.("s");
     await clock.advance(5_000);
-    const withJob = stateOf(engine);
+    const withJob = serverStateOf(engine);
     work.resolve("at last");
     await settle();
     await clock.advance(1_000);
-    expect([withSession, withJob, stateOf(engine), begun]).toEqual(["started", "used", "known", ["s", "-s"]]);
+    expect([withSession, withJob, serverStateOf(engine), begun]).toEqual(["started", "used", "known", ["s", "-s"]]);
   });
 
   test("F4.9 is never ended when it keeps something of its own, or its time is 0", async () => {
@@ -286,7 +286,7 @@ describe("a server that nobody uses", () => {
       const engine = knownTools(inner, { memory, identity: IDENTITY, ...options });
       await engine.open?.(engineContext({ clock }));
       await call(engine);
-      expect([clock.pending, stateOf(engine)]).toEqual([0, "used"]);
+      expect([clock.pending, serverStateOf(engine)]).toEqual([0, "used"]);
     }
   });
 
@@ -295,7 +295,7 @@ describe("a server that nobody uses", () => {
     await call(engine);
     await engine.close?.();
     await engine.close?.();
-    expect([server.seen, stateOf(engine), clock.pending, await rejection(call(engine))]).toEqual([
+    expect([server.seen, serverStateOf(engine), clock.pending, await rejection(call(engine))]).toEqual([
       ["open", "call a", "close"],
       "configured",
       0,
@@ -358,7 +358,7 @@ describe("what is around it", () => {
 
   test("F4.9 an engine that brings no tools cannot be known, and others have no state", () => {
     const plain: Engine = { kind: "local", call: () => 1 };
-    expect(stateOf(plain)).toBeUndefined();
+    expect(serverStateOf(plain)).toBeUndefined();
     expect(() => knownTools(plain, { memory: new FakeMemory(), identity: {} })).toThrow('An engine of kind "local" provides no tools');
   });
 
@@ -377,7 +377,7 @@ describe("what is around it", () => {
     const before = [lazy?.name, lazy?.identity, server.seen.length];
     const answer = await lazy?.readResource({ uri: "x:y" }, options);
     await clock.advance(10_000);
-    expect([before, answer, asked, server.seen, stateOf(engine)]).toEqual([
+    expect([before, answer, asked, server.seen, serverStateOf(engine)]).toEqual([
       ["srv", undefined, 0],
       { method: "readResource" },
       ["readResource"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { intentTold } from "../../src/engine/example/tool-intent.ts";
+import { describedIntent } from "../../src/engine/example/tool-intent.ts";
 import { usualFields } from "../../src/engine/example/usual-fields.ts";
 import { seededRandom } from "../../src/core/base/seeded-random.ts";
 import { exampleEngine } from "../../src/engine/example.ts";
@@ -7,7 +7,7 @@ import { exampleValue } from "../../src/schema/example/example-value.ts";
 import { TOPICS_FOR_TESTS } from "./usual-tools.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 
-const fieldsOf = (name: string, description: string, most = 4) => Object.keys(usualFields({ name, description }, { noun: "", most }));
+const fieldsOf = (name: string, description: string, maxFields = 4) => Object.keys(usualFields({ name, description }, { noun: "", maxFields }));
 
 async function answerOf(name: string, description: string, input: object) {
   const tool = { name, description, inputSchema: { type: "object" } };
@@ -31,7 +31,7 @@ describe("issue 16.3 tools without an output schema", () => {
   });
 
   test.each(TOPICS_FOR_TESTS)("%s: every field has values, no text stands for a number", (about) => {
-    const fields = usualFields({ name: "look", description: about }, { noun: "", most: 40 });
+    const fields = usualFields({ name: "look", description: about }, { noun: "", maxFields: 40 });
     expect(Object.keys(fields).length).toBeGreaterThan(2);
     const properties = { type: "object", properties: fields, required: Object.keys(fields) };
     const { value, valid } = exampleValue(properties, { random: seededRandom(3), about });
@@ -55,10 +55,10 @@ describe("issue 16.3 tools without an output schema", () => {
   });
 
   test("a description that tells of reading goes before a later word of the name; hostile ones do no harm", () => {
-    expect(intentTold("a::team_schedule", "Get the schedule of a team.").verb).toBe("read");
-    expect(intentTold("a::schedule_meeting", "Get people together: schedules a meeting.").verb).toBe("create");
-    expect(intentTold("a::getallchannels", "Get a list of all public channels.")).toMatchObject({ verb: "list", noun: "channel" });
-    expect(intentTold("a::__proto__", "constructor toString ".repeat(10_000)).verb).toBe("other");
+    expect(describedIntent("a::team_schedule", "Get the schedule of a team.").verb).toBe("read");
+    expect(describedIntent("a::schedule_meeting", "Get people together: schedules a meeting.").verb).toBe("create");
+    expect(describedIntent("a::getallchannels", "Get a list of all public channels.")).toMatchObject({ verb: "list", noun: "channel" });
+    expect(describedIntent("a::__proto__", "constructor toString ".repeat(10_000)).verb).toBe("other");
     expect(fieldsOf("__proto__", "constructor hasOwnProperty valueOf")).toHaveLength(4);
   });
 });

@@ -3,7 +3,7 @@ import type { ToolContext } from "../../src/core/context.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { Reducer } from "../../src/core/tool.ts";
-import { stepWorld } from "../../src/engine/world.ts";
+import { runReducerStep } from "../../src/engine/world.ts";
 import { toolContext } from "./engine-contexts.ts";
 import { memoryState, toolWith } from "./lm/lm-calls.ts";
 
@@ -19,8 +19,8 @@ function withState(value?: JsonValue): ToolContext {
   return toolContext({ toolName: "bank::pay", state });
 }
 
-function reduceWorld(call: Parameters<typeof stepWorld>[0], context: ToolContext): JsonValue | undefined {
-  const step = stepWorld(call, context);
+function reduceWorld(call: Parameters<typeof runReducerStep>[0], context: ToolContext): JsonValue | undefined {
+  const step = runReducerStep(call, context);
   step?.commit();
   return step?.facts;
 }
@@ -58,7 +58,7 @@ describe("a reducer", () => {
 
   test("changes nothing before its step is committed", () => {
     const context = withState(1);
-    const step = stepWorld(given(count), context);
+    const step = runReducerStep(given(count), context);
     expect([step?.facts, context.state.get(KEY)]).toEqual([{ before: 1 }, 1]);
     step?.commit();
     expect(context.state.get(KEY)).toBe(2);
@@ -66,7 +66,7 @@ describe("a reducer", () => {
 
   test("whose state another call changed meanwhile is to be run again", () => {
     const context = withState(1);
-    const step = stepWorld(given(count), context);
+    const step = runReducerStep(given(count), context);
     reduceWorld(given(count), context);
     expect(() => step?.commit()).toThrow(expect.objectContaining({ code: "conflict", retryable: true, outcome: "not_started" }));
     expect(context.state.get(KEY)).toBe(2);

@@ -1,28 +1,28 @@
 import { setFlagsFromString } from "node:v8";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { fitLines, oneLine, safeText, wrap, wrapBehind } from "../../src/cli/terminal/terminal-text.ts";
+import { fitLines, toOneLine, safeText, wrap, wrapAfter } from "../../src/cli/terminal/terminal-text.ts";
 import { copyJson } from "../../src/core/base/json.ts";
-import { findJsonFault } from "../../src/core/base/json-fault.ts";
+import { findJsonProblem } from "../../src/core/base/json-fault.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
 import { readEvent } from "../../src/core/recording/read-event.ts";
 import { isToolError } from "../../src/core/error.ts";
-import { printable } from "../../src/processes/stderr-tail.ts";
+import { stripControlCharacters } from "../../src/processes/stderr-tail.ts";
 import { parseMessage } from "../../src/engine/mcp/message-lines.ts";
 import { excerpt } from "../../src/engine/rest/answer-text.ts";
 import { readBase64 } from "../../src/engine/rest/base64.ts";
 import { estimateBytes } from "../../src/history/estimate-bytes.ts";
-import { liftData } from "../../src/policy/results/lift-data.ts";
+import { extractDataUrls } from "../../src/policy/results/lift-data.ts";
 import { LargeResultStore } from "../../src/policy/results/large-result-store.ts";
 import { suspiciousText } from "../../src/trust/suspicious-text.ts";
 import { truncateResult } from "../../src/policy/results/truncate-result.ts";
-import { visibleJson } from "../../src/core/base/visible-text.ts";
-import { weighJson } from "../../src/policy/results/weigh.ts";
-import { coerceText, foldKey, nearestMember } from "../../src/schema/repair/coerce.ts";
+import { escapeInvisibleJson } from "../../src/core/base/visible-text.ts";
+import { estimateJsonBytes } from "../../src/policy/results/weigh.ts";
+import { coerceText, foldKey, findSimilarMember } from "../../src/schema/repair/coerce.ts";
 import { fixJsonText } from "../../src/schema/repair/fix-json-text.ts";
 import { mendJsonText } from "../../src/schema/json-text/mend-json-text.ts";
 import { readPartialJson } from "../../src/schema/repair/partial-json.ts";
-import { linesOf } from "../../src/toolsets/notebook/notebook-file.ts";
-import { parsePlace } from "../../src/toolsets/files/json-place.ts";
+import { splitLines } from "../../src/toolsets/notebook/notebook-file.ts";
+import { parseJsonPath } from "../../src/toolsets/files/json-place.ts";
 import { readLiteral } from "../../src/wire/text/literal.ts";
 import { guessValue } from "../../src/wire/text/typed-value.ts";
 import { inCI } from "../ci.ts";
@@ -58,19 +58,19 @@ const TEXTS: Readonly<Record<string, string>> = {
 
 const STATE_CHANGE = { type: "state-change", sessionId: "s", turnId: "t", callId: "c", at: 0, toolset: "notes", key: "k" };
 const kept = new LargeResultStore({});
-const handle = kept.keep("session", "call", { a: 1 }, undefined);
+const handle = kept.store("session", "call", { a: 1 }, undefined);
 
 /** What reads text that models, tools, servers and files give, however long. */
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {
-  liftData: (text) => liftData({ text }, undefined),
+  liftData: (text) => extractDataUrls({ text }, undefined),
   truncateResult: (text) => truncateResult({ text }, undefined, 32_768, () => ""),
-  weighJson: (text) => weighJson({ text }),
-  visibleJson: (text) => visibleJson(text),
+  weighJson: (text) => estimateJsonBytes({ text }),
+  visibleJson: (text) => escapeInvisibleJson(text),
   estimateBytes: (text) => estimateBytes([{ role: "user", content: text, at: 0 }]),
   suspiciousText: (text) => suspiciousText({ name: "t", description: text.slice(0, CHARS / 16), inputSchema: {} }),
   copyJson: (text) => copyJson({ text }),
   parseJson: (text) => parseJson(text),
-  findJsonFault: (text) => findJsonFault(text),
+  findJsonFault: (text) => findJsonProblem(text),
   readEvent: (text) => readEvent({ ...STATE_CHANGE, patch: [{ op: "remove", path: text }] }, "it"),
   readPartialJson: (text) => readPartialJson(text),
   fixJsonText: (text) => fixJsonText(text),
@@ -79,18 +79,18 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   foldKey: (text) => foldKey(text),
   readLiteral: (text) => readLiteral(text),
   guessValue: (text) => guessValue(text),
-  "linesOf a notebook": (text) => linesOf(text),
-  parsePlace: (text) => parsePlace(text),
+  "linesOf a notebook": (text) => splitLines(text),
+  parsePlace: (text) => parseJsonPath(text),
   readBase64: (text) => readBase64(text, "file"),
   "parseJson, with long integers": (text) => parseJson(`[1234567890123456789,${JSON.stringify(text)}]`, { longIntegers: "string" }),
   excerpt: (text) => excerpt(text, 200),
-  printable: (text) => printable(text),
+  printable: (text) => stripControlCharacters(text),
   parseMessage: (text) => parseMessage(text),
   safeText: (text) => safeText(text),
-  oneLine: (text) => oneLine(text, 80),
-  nearestMember: (text) => nearestMember(text, ["a"]),
+  oneLine: (text) => toOneLine(text, 80),
+  nearestMember: (text) => findSimilarMember(text, ["a"]),
   fitLines: (text) => fitLines(text, 80),
-  wrapBehind: (text) => wrapBehind("note: ", text, 80),
+  wrapBehind: (text) => wrapAfter("note: ", text, 80),
   wrap: (text) => wrap(text, 80),
   "read_result, its path": (text) => kept.read("session", handle, { path: text }),
 };
@@ -118,7 +118,7 @@ describe("F1.19 text of some megabytes is read, or refused", () => {
 
   test("by liftData, with an image of 32 MB", () => {
     const data = `/9j/${"A".repeat(4 * CHARS - 4)}`;
-    const lifted = liftData(`a photo: data:image/jpeg;base64,${data}.`, undefined);
+    const lifted = extractDataUrls(`a photo: data:image/jpeg;base64,${data}.`, undefined);
     expect(lifted?.map((part) => (part.type === "image" ? part.data.length : part))).toEqual([
       { type: "text", text: "a photo: [image 1]." },
       data.length,

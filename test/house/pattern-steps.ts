@@ -1,5 +1,5 @@
 /** Counts the steps of a backtracking engine, and makes texts on which a pattern takes many: what finds patterns that are not linear. */
-import { readPattern, type PatternNode } from "../../src/schema/pattern/pattern-syntax.ts";
+import { parsePattern, type PatternNode } from "../../src/schema/pattern/pattern-syntax.ts";
 
 type SetNode = Extract<PatternNode, { type: "set" }>;
 type Direction = 1 | -1;
@@ -41,7 +41,7 @@ export function countedPattern({ source, flags }: Pick<RegExp, "source" | "flags
   const read = source.replaceAll(TOKEN, (token) =>
     token === "." && flags.includes("s") ? "[^]" : BACK_REFERENCE.test(token) ? "" : token,
   );
-  const tree = readPattern(read, /[uv]/u.test(flags));
+  const tree = parsePattern(read, /[uv]/u.test(flags));
   const states: State[] = [];
   const first = write(tree, add(states, { op: "match" }), {
     states,

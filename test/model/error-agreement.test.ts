@@ -4,7 +4,7 @@ import type { ErrorCode } from "../../src/core/error-codes.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import { httpModel } from "../../src/model/http-model.ts";
-import { providerFailure } from "../../src/model/provider-failure.ts";
+import { createProviderError } from "../../src/model/provider-failure.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";
 import { cohere } from "../../src/wire/cohere.ts";
@@ -146,7 +146,7 @@ test.each(ALL.map(([provider, format, told, code, retryable]) => ({ provider, fo
   "B08 $provider: an error in the stream and one in its place, HTTP $told.status, are $code both",
   ({ format, told: { piece, status, body }, code, retryable }) => {
     const answer = { model: "m", status, headers: new Headers(), text: JSON.stringify(body), keyHint: "" };
-    const errors = [providerFailure(answer, hasty().ports.clock), thrownBy(() => format.decodeStream().push(piece))];
+    const errors = [createProviderError(answer, hasty().ports.clock), thrownBy(() => format.decodeStream().push(piece))];
     expect(errors.map((error) => [error.code, error.retryable])).toEqual([
       [code, retryable],
       [code, retryable],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { modelFrom } from "../../src/model/model-from.ts";
-import { PROVIDER_NAMES, nearProviders } from "../../src/model/provider-names.ts";
+import { PROVIDER_NAMES, findNearProviders } from "../../src/model/provider-names.ts";
 import { PROVIDERS, type Provider } from "../../src/model/providers.ts";
 import { KEY, QUESTION } from "./listen.ts";
 
@@ -132,7 +132,7 @@ test("a model is called by its provider's name and its own", () => {
 });
 
 test("names that look like a provider's lead to it", () => {
-  expect([nearProviders("gemni"), nearProviders("openrooter"), nearProviders("grok-2"), nearProviders("zzzz")]).toEqual([
+  expect([findNearProviders("gemni"), findNearProviders("openrooter"), findNearProviders("grok-2"), findNearProviders("zzzz")]).toEqual([
     ["gemini"],
     ["openrouter"],
     ["xai", "groq"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { providerFailure } from "../../src/model/provider-failure.ts";
+import { createProviderError } from "../../src/model/provider-failure.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 
 const CLOCK = new FakeClock({ wallTime: Date.UTC(2026, 0, 1) });
@@ -7,7 +7,7 @@ const CLOCK = new FakeClock({ wallTime: Date.UTC(2026, 0, 1) });
 function failure(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   const answer = { model: "openai/gpt-5", status, headers: new Headers(headers), text, keyHint: "Set OPENAI_API_KEY." };
-  return providerFailure(answer, CLOCK).toJSON();
+  return createProviderError(answer, CLOCK).toJSON();
 }
 
 describe("what providers answer, and what it means", () => {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { collectReply } from "../../src/core/model.ts";
 import { meteredModel } from "../../src/model/metered-model.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
-import { UsageMeter, costOf, totalOf, type UsageRecord } from "../../src/model/usage-meter.ts";
+import { UsageMeter, costOf, sumMeters, type UsageRecord } from "../../src/model/usage-meter.ts";
 
 const PRICES = { inputPerMillion: 3, outputPerMillion: 15, cachedInputPerMillion: 0.3, cacheWritePerMillion: 3.75 };
 const USAGE = { inputTokens: 1_000_000, outputTokens: 100_000, cachedInputTokens: 600_000, cacheWriteTokens: 200_000 };
@@ -69,6 +69,6 @@ test("the totals of several meters add no costs of different currencies", () => 
     meter.reply("a/b", { inputTokens: 1_000_000, outputTokens: 0 });
     return meter;
   });
-  expect(totalOf(meters, "EUR")).toMatchObject({ inputTokens: 3_000_000, cost: 1 });
-  expect(totalOf(meters, "USD")).toMatchObject({ inputTokens: 3_000_000, cost: 2 });
+  expect(sumMeters(meters, "EUR")).toMatchObject({ inputTokens: 3_000_000, cost: 1 });
+  expect(sumMeters(meters, "USD")).toMatchObject({ inputTokens: 3_000_000, cost: 2 });
 });

@@ -1,6 +1,6 @@
 /** What a failure says of how far its request came. */
 import { expect, test } from "vitest";
-import { neverConnected } from "../../src/net/never-connected.ts";
+import { failedToConnect } from "../../src/net/never-connected.ts";
 
 const failure = (fields: object): Error => Object.assign(new Error("failed"), fields);
 
@@ -16,7 +16,7 @@ test.each([
   [{ code: "ECONNRESET", syscall: "read" }, false],
   [{ code: "UND_ERR_SOCKET" }, false],
 ])("the failure %j is of a request that was never sent: %j", (fields, never) => {
-  expect(neverConnected(failure(fields))).toBe(never);
+  expect(failedToConnect(failure(fields))).toBe(never);
 });
 
-test("a value that is no error says nothing", () => expect(neverConnected({ code: "ECONNREFUSED" })).toBe(false));
+test("a value that is no error says nothing", () => expect(failedToConnect({ code: "ECONNREFUSED" })).toBe(false));

@@ -1,7 +1,7 @@
 /** Which rules answer a question, and which other questions an answer reaches. */
 import { expect, test } from "vitest";
 import type { ApprovalRecord, ApprovalRule, NewApproval } from "../../src/core/approval-store.ts";
-import { alsoAnswers, answeringRule } from "../../src/policy/approval/approval-verdict.ts";
+import { ruleAlsoAnswers, findAnsweringRule } from "../../src/policy/approval/approval-verdict.ts";
 
 const QUESTION: NewApproval = {
   id: "q1",
@@ -35,19 +35,19 @@ const RULES: readonly (readonly [string, Partial<ApprovalRule>, boolean])[] = [
 
 test.each(RULES)("a rule of %s answers a question: %j → %s", (_, parts, answers) => {
   const rule = { ...RULE, ...parts };
-  expect(answeringRule([rule], QUESTION)).toEqual(answers ? rule : undefined);
+  expect(findAnsweringRule([rule], QUESTION)).toEqual(answers ? rule : undefined);
 });
 
 test("a rule that is damaged, or has a pattern that cannot be read, answers none, and hides no other", () => {
   const damaged: ApprovalRule = { ...RULE, damage: "The row is not readable." };
   const newer: ApprovalRule = { ...RULE, scope: "rule", pattern: "" };
-  expect(answeringRule([damaged, newer], QUESTION)).toBeUndefined();
-  expect(answeringRule([damaged, newer, RULE], QUESTION)).toEqual(RULE);
+  expect(findAnsweringRule([damaged, newer], QUESTION)).toBeUndefined();
+  expect(findAnsweringRule([damaged, newer, RULE], QUESTION)).toEqual(RULE);
 });
 
 test("an answer reaches the open questions that its rule fits, besides its own", () => {
   const record = (parts: Partial<ApprovalRecord>): ApprovalRecord => ({ ...QUESTION, id: "q2", position: 2, status: "open", ...parts });
   const rule = { ...RULE, sessionId: "s" };
   const reached = [record({}), record({ id: "q1" }), record({ status: "denied" }), record({ sessionId: "t" })];
-  expect(reached.map((one) => alsoAnswers(rule, one, "q1"))).toEqual([true, false, false, false]);
+  expect(reached.map((one) => ruleAlsoAnswers(rule, one, "q1"))).toEqual([true, false, false, false]);
 });

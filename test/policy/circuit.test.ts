@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { ERROR_CODES, type ErrorCode } from "../../src/core/error-codes.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { Circuit, circuitOutcome, type CircuitOutcome, type CircuitSettings } from "../../src/policy/attempts/circuit.ts";
+import { Circuit, toCircuitOutcome, type CircuitOutcome, type CircuitSettings } from "../../src/policy/attempts/circuit.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 
 function setUp(settings: CircuitSettings = {}): { clock: FakeClock; circuit: Circuit; changes: string[] } {
@@ -241,17 +241,17 @@ test.each([
 
 test("F3.36 only what says that a dependency is unwell counts as a failure", () => {
   const codes = Object.keys(ERROR_CODES) as ErrorCode[]; // the keys of the table are its codes
-  const failures = codes.filter((code) => circuitOutcome(new ToolError(code, "x"), false) === "failure");
+  const failures = codes.filter((code) => toCircuitOutcome(new ToolError(code, "x"), false) === "failure");
   expect(failures).toEqual(["unavailable", "timeout", "network_error", "rate_limited"]);
-  expect(circuitOutcome(undefined, false)).toBe("success");
-  expect(circuitOutcome(new ToolError("execution_failed", "HTTP 500"), true)).toBe("failure");
-  expect(circuitOutcome(new ToolError("invalid_input", "x"), false)).toBe("ignored");
+  expect(toCircuitOutcome(undefined, false)).toBe("success");
+  expect(toCircuitOutcome(new ToolError("execution_failed", "HTTP 500"), true)).toBe("failure");
+  expect(toCircuitOutcome(new ToolError("invalid_input", "x"), false)).toBe("ignored");
 });
 
 test("a circuit names the latest failures that opened it, and forgets them when it closes", async () => {
   const { clock, circuit } = setUp({ failures: 2 });
   for (const cause of ["a", "b", "c"]) {
-    circuit.noteCause(cause);
+    circuit.addCause(cause);
     circuit.record("failure");
   }
   expect(circuit.causes).toEqual(["a", "b"]);

@@ -3,7 +3,7 @@ import { ToolError } from "../../src/core/error.ts";
 import { FAULT_TYPES, type FaultPlan } from "../../src/core/fault.ts";
 import { drawFault, faultPolicy, type FaultSubject } from "../../src/policy/faults/fault.ts";
 import { NO_CALLS, countCall } from "../../src/policy/faults/fault-tally.ts";
-import { emptiest, firstHalf, garbled } from "../../src/policy/faults/fault-output.ts";
+import { createEmptyValue, keepFirstHalf, garbleAnswer } from "../../src/policy/faults/fault-output.ts";
 
 const COUNT = 10_000;
 
@@ -90,13 +90,13 @@ describe("F0.46 which call meets which fault", () => {
     expect(second.sample.digest).toBe(first.sample.digest);
     expect(countCall(second.tally, { name: "a::c", input: { x: 1, y: 2 } }).sample.earlier).toBe(0);
     const policy = faultPolicy({ rules: [{ type: "timeout", probability: 0.5 }] });
-    const met = Array.from({ length: COUNT }, (_, earlier) => policy.hits({ ...subjectOf(0), earlier }, 0).length);
+    const met = Array.from({ length: COUNT }, (_, earlier) => policy.findFaults({ ...subjectOf(0), earlier }, 0).length);
     expect(near(met.filter((hits) => hits === 1).length, 0.5)).toBe(true);
   });
 
   test("F0.46 the wait of a latency is drawn evenly between its bounds", () => {
     const policy = faultPolicy({ rules: [{ type: "latency", probability: 1, delayMs: [200, 400] }] });
-    const waits = Array.from({ length: COUNT }, (_, index) => policy.hits(subjectOf(index), 0)[0]?.delayMs ?? 0);
+    const waits = Array.from({ length: COUNT }, (_, index) => policy.findFaults(subjectOf(index), 0)[0]?.delayMs ?? 0);
     expect(waits.every((wait) => wait >= 200 && wait < 400)).toBe(true);
     expect(near(waits.filter((wait) => wait < 300).length, 0.5)).toBe(true);
   });
@@ -159,7 +159,7 @@ describe("F0.47 a plan that cannot be kept is refused at once", () => {
     const policy = faultPolicy({ rules });
     rules.push({ type: "latency", probability: 1 });
     if (rules[0] !== undefined) rules[0].probability = 0;
-    expect(policy.hits(subjectOf(0), 0).map(({ rule }) => rule.type)).toEqual(["timeout"]);
+    expect(policy.findFaults(subjectOf(0), 0).map(({ rule }) => rule.type)).toEqual(["timeout"]);
   });
 
   test("F0.47 every type there is can be planned", () => {
@@ -169,10 +169,10 @@ describe("F0.47 a plan that cannot be kept is refused at once", () => {
 
 describe("F0.47 what faults make of an answer", () => {
   test("F0.47 a garbled answer is a text that is not JSON, and never longer than a few lines", () => {
-    expect(garbled({ id: 12 })).toBe('<garbled: {"\uFFFDd"\uFFFD12\uFFFD>');
-    expect(garbled("")).toBe("<garbled: >");
-    expect(garbled("x".repeat(1_000_000)).length).toBeLessThan(250);
-    expect(garbled(`${"x".repeat(199)}\u{1F600}`).isWellFormed()).toBe(true);
+    expect(garbleAnswer({ id: 12 })).toBe('<garbled: {"\uFFFDd"\uFFFD12\uFFFD>');
+    expect(garbleAnswer("")).toBe("<garbled: >");
+    expect(garbleAnswer("x".repeat(1_000_000)).length).toBeLessThan(250);
+    expect(garbleAnswer(`${"x".repeat(199)}\u{1F600}`).isWellFormed()).toBe(true);
   });
 
   test.each([
@@ -186,7 +186,7 @@ describe("F0.47 what faults make of an answer", () => {
     [true, []],
     [undefined, []],
   ])("F0.50 the emptiest value of %j is %j", (schema, value) => {
-    expect(emptiest(schema)).toEqual(value);
+    expect(createEmptyValue(schema)).toEqual(value);
   });
 
   test.each([
@@ -200,6 +200,6 @@ describe("F0.47 what faults make of an answer", () => {
     [{}, null],
     [5, null],
   ])("H09 the first half of %j is %j", (answer, half) => {
-    expect(firstHalf(answer)).toEqual(half);
+    expect(keepFirstHalf(answer)).toEqual(half);
   });
 });

@@ -2,14 +2,14 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ContentPart } from "../../src/core/content.ts";
 import { partText } from "../../src/core/result.ts";
-import { jsonPath, type JsonValue } from "../../src/core/base/json.ts";
+import { formatJsonPath, type JsonValue } from "../../src/core/base/json.ts";
 import { truncateResult } from "../../src/policy/results/truncate-result.ts";
 import { LargeResultStore, type ResultPage, type ResultRequest } from "../../src/policy/results/large-result-store.ts";
 import { testInCI } from "../test-in-ci.ts";
 
 function readOne(output: JsonValue, request: ResultRequest = {}): ResultPage {
   const store = new LargeResultStore();
-  return store.read("s1", store.keep("s1", "call_1", output, undefined), request);
+  return store.read("s1", store.store("s1", "call_1", output, undefined), request);
 }
 
 /** Reads every page in turn. */
@@ -26,17 +26,17 @@ function readAll(output: JsonValue, request: ResultRequest = {}): readonly Resul
 
 test("F1.29 the whole of a result is given back to its session and to branches of it, and to no other", () => {
   const store = new LargeResultStore();
-  store.keep("s1", "call_1", { rows: [1, 2] }, undefined);
+  store.store("s1", "call_1", { rows: [1, 2] }, undefined);
   store.share("s1", "branch");
-  expect(["s1", "branch"].map((reader) => store.whole(reader, "call_1")?.output)).toEqual([{ rows: [1, 2] }, { rows: [1, 2] }]);
-  expect([store.whole("s2", "call_1"), store.whole("s1", "call_2")]).toEqual([undefined, undefined]);
+  expect(["s1", "branch"].map((reader) => store.find(reader, "call_1")?.output)).toEqual([{ rows: [1, 2] }, { rows: [1, 2] }]);
+  expect([store.find("s2", "call_1"), store.find("s1", "call_2")]).toEqual([undefined, undefined]);
 });
 
 test("a session that is closed keeps it for its branches, until the last of them has ended or the room is needed", () => {
   const store = new LargeResultStore({ maxBytes: 2_500 });
-  const read = (...ids: readonly string[]): unknown[] => ids.map((id) => store.whole(id, "call_1")?.output);
+  const read = (...ids: readonly string[]): unknown[] => ids.map((id) => store.find(id, "call_1")?.output);
   const whole = "x".repeat(1_000);
-  store.keep("s1", "call_1", whole, undefined);
+  store.store("s1", "call_1", whole, undefined);
   store.share("s1", "branch");
   store.share("branch", "inner");
   store.close("s1");
@@ -45,23 +45,23 @@ test("a session that is closed keeps it for its branches, until the last of them
   store.close("inner");
   expect(read("s1", "branch", "inner")).toEqual([undefined, undefined, undefined]);
 
-  store.keep("s2", "call_2", whole, undefined);
-  store.keep("s1", "call_1", whole, undefined);
+  store.store("s2", "call_2", whole, undefined);
+  store.store("s1", "call_1", whole, undefined);
   store.share("s1", "branch");
   store.close("s1");
-  store.keep("s2", "call_3", whole, undefined);
+  store.store("s2", "call_3", whole, undefined);
   expect(read("branch")).toEqual([undefined]);
   expect(["call_2", "call_3"].map((handle) => store.has("s2", handle))).toEqual([true, true]);
 });
 
 test("a session that was closed and is resumed keeps it, whatever becomes of the branches that it had", () => {
   const store = new LargeResultStore();
-  store.keep("s1", "call_1", "a", undefined);
+  store.store("s1", "call_1", "a", undefined);
   store.share("s1", "branch");
   store.close("s1");
-  store.keep("s1", "call_2", "b", undefined);
+  store.store("s1", "call_2", "b", undefined);
   store.close("branch");
-  expect(store.whole("s1", "call_2")?.output).toBe("b");
+  expect(store.find("s1", "call_2")?.output).toBe("b");
 });
 
 describe("a handle is refused with not_found when it", () => {
@@ -73,14 +73,14 @@ describe("a handle is refused with not_found when it", () => {
 
   test("C01 belongs to another session", () => {
     const store = new LargeResultStore();
-    store.keep("s1", "call_1", "secret", undefined);
+    store.store("s1", "call_1", "secret", undefined);
     expect(() => store.read("s2", "call_1", {})).toThrow(expect.objectContaining(unknown));
   });
 
   test("was dropped with its session", () => {
     const store = new LargeResultStore();
-    store.keep("s1", "call_1", "a", undefined);
-    store.keep("s2", "call_2", "b", undefined);
+    store.store("s1", "call_1", "a", undefined);
+    store.store("s2", "call_2", "b", undefined);
     store.forget("s1");
     expect(() => store.read("s1", "call_1", {})).toThrow(expect.objectContaining(unknown));
     expect(store.read("s2", "call_2", {}).text).toBe("b");
@@ -88,12 +88,12 @@ describe("a handle is refused with not_found when it", () => {
 
   test("was the oldest when room was needed, whatever its session; the newest is always kept", () => {
     const store = new LargeResultStore({ maxBytes: 2_500 });
-    store.keep("s1", "call_1", "x".repeat(1_000), undefined);
-    store.keep("s2", "call_2", "y".repeat(1_000), undefined);
-    store.keep("s2", "call_3", "z".repeat(1_000), undefined);
+    store.store("s1", "call_1", "x".repeat(1_000), undefined);
+    store.store("s2", "call_2", "y".repeat(1_000), undefined);
+    store.store("s2", "call_3", "z".repeat(1_000), undefined);
     expect(() => store.read("s1", "call_1", {})).toThrow(expect.objectContaining(unknown));
     expect(store.read("s2", "call_2", {}).totalLines).toBe(1);
-    store.keep("s2", "call_4", "w".repeat(10_000), undefined);
+    store.store("s2", "call_4", "w".repeat(10_000), undefined);
     expect(() => store.read("s2", "call_3", {})).toThrow("No result is kept");
     expect(store.read("s2", "call_4", {}).totalLines).toBe(10);
   });
@@ -101,15 +101,15 @@ describe("a handle is refused with not_found when it", () => {
 
 test("keeping a result under the same id again replaces it and frees its room", () => {
   const store = new LargeResultStore({ maxBytes: 2_500 });
-  store.keep("s1", "call_0", "a".repeat(1_000), undefined);
-  for (let time = 0; time < 5; time++) store.keep("s1", "call_1", "b".repeat(1_000), undefined);
+  store.store("s1", "call_0", "a".repeat(1_000), undefined);
+  for (let time = 0; time < 5; time++) store.store("s1", "call_1", "b".repeat(1_000), undefined);
   expect(store.read("s1", "call_0", {}).text).toBe("a".repeat(1_000));
 });
 
 test("images count for the room that results take", () => {
   const store = new LargeResultStore({ maxBytes: 2_500 });
-  store.keep("s1", "call_1", undefined, [{ type: "image", mediaType: "image/png", data: "A".repeat(2_000) }]);
-  store.keep("s1", "call_2", "x".repeat(1_000), undefined);
+  store.store("s1", "call_1", undefined, [{ type: "image", mediaType: "image/png", data: "A".repeat(2_000) }]);
+  store.store("s1", "call_2", "x".repeat(1_000), undefined);
   expect(() => store.read("s1", "call_1", {})).toThrow("No result is kept");
 });
 
@@ -124,7 +124,7 @@ describe("F1.29 a kept result is read", () => {
 
   test("as the content the model was shown, without the data of images", () => {
     const store = new LargeResultStore();
-    store.keep("s1", "call_1", { hidden: true }, [
+    store.store("s1", "call_1", { hidden: true }, [
       { type: "text", text: "one" },
       { type: "image", mediaType: "image/png", data: "AAAA" },
       { type: "file", uri: "file:/a", text: "two" },
@@ -140,7 +140,7 @@ describe("F1.29 a kept result is read", () => {
       { type: "text", text: "x".repeat(100) },
     ];
     const store = new LargeResultStore();
-    store.keep("s1", "call_1", undefined, content);
+    store.store("s1", "call_1", undefined, content);
     const [shown] = truncateResult(undefined, content, 50, () => "Read on.").content ?? [];
     expect(shown === undefined ? "" : partText(shown)).toBe("[file r.pdf: file:///tmp/r.pdf]");
     expect(store.read("s1", "call_1", { limit: 1 }).text).toBe("[file r.pdf: file:///tmp/r.pdf]");
@@ -220,7 +220,7 @@ describe("F1.29 grep", () => {
     const store = new LargeResultStore();
     const text = "a".repeat(3_000_000);
     const almost = `${"a".repeat(500)}b${"a".repeat(499)}`;
-    store.keep("s1", "call_1", text, undefined);
+    store.store("s1", "call_1", text, undefined);
     const timeOf = (work: () => unknown): number => {
       const startedAt = performance.now();
       work();
@@ -266,14 +266,14 @@ describe("a path", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (key) => {
         const value = Object.fromEntries([[key, [null, "found"]]]);
-        expect(readOne(value, { path: jsonPath([key, 1]) }).text).toBe("found");
+        expect(readOne(value, { path: formatJsonPath([key, 1]) }).text).toBe("found");
       }),
     );
   });
 
   test("into a result that has content only is refused", () => {
     const store = new LargeResultStore();
-    store.keep("s1", "call_1", undefined, [{ type: "text", text: "{}" }]);
+    store.store("s1", "call_1", undefined, [{ type: "text", text: "{}" }]);
     expect(() => store.read("s1", "call_1", { path: "$.a" })).toThrow('The result is text, not JSON: read it without "path".');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { liftData } from "../../src/policy/results/lift-data.ts";
+import { extractDataUrls } from "../../src/policy/results/lift-data.ts";
 import { resultText } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { toAnthropicMessages } from "../../src/wire/anthropic-conversation.ts";
@@ -11,14 +11,14 @@ const IMAGE = { type: "image", mediaType: "image/png", data: PIXEL };
 
 describe("F1.19 an image that comes as a data URL", () => {
   test("in a text, in JSON and in text content becomes an image, and a word where it stood", () => {
-    expect(liftData(`Here: ![plot](${URL})!`, undefined)).toEqual([{ type: "text", text: "Here: ![plot]([image 1])!" }, IMAGE]);
-    expect(liftData({ a: 1, shots: [URL, { url: URL }] }, undefined)).toEqual([
+    expect(extractDataUrls(`Here: ![plot](${URL})!`, undefined)).toEqual([{ type: "text", text: "Here: ![plot]([image 1])!" }, IMAGE]);
+    expect(extractDataUrls({ a: 1, shots: [URL, { url: URL }] }, undefined)).toEqual([
       { type: "text", text: '{"a":1,"shots":["[image 1]",{"url":"[image 2]"}]}' },
       IMAGE,
       IMAGE,
     ]);
     expect(
-      liftData({}, [
+      extractDataUrls({}, [
         { type: "text", text: URL },
         { type: "text", text: "and" },
       ]),
@@ -26,7 +26,7 @@ describe("F1.19 an image that comes as a data URL", () => {
   });
 
   test("that is none, or too short to be one, stays text", () => {
-    for (const text of ["data:image/png;base64,AAA", "see data:image/png", "no image"]) expect(liftData(text, undefined)).toBeUndefined();
+    for (const text of ["data:image/png;base64,AAA", "see data:image/png", "no image"]) expect(extractDataUrls(text, undefined)).toBeUndefined();
   });
 
   test.each([
@@ -35,12 +35,12 @@ describe("F1.19 an image that comes as a data URL", () => {
     ["that is no image", "data:image/png;base64,AAAAAAAAAAAAAAAAAAAA"],
     ["that is cut", URL.slice(0, -5)],
   ])("%s is a word: a provider would refuse it, and every later request with it", (_, url) => {
-    expect(liftData(`see ${url}!`, undefined)).toEqual([{ type: "text", text: "see [image]!" }]);
-    expect(liftData(undefined, [{ type: "text", text: url }])).toEqual([{ type: "text", text: "[image]" }]);
+    expect(extractDataUrls(`see ${url}!`, undefined)).toEqual([{ type: "text", text: "see [image]!" }]);
+    expect(extractDataUrls(undefined, [{ type: "text", text: url }])).toEqual([{ type: "text", text: "[image]" }]);
   });
 
   test("a million of them take linear time and sixteen places", () => {
-    const lifted = liftData(Array.from({ length: 20_000 }, () => URL).join(" "), undefined);
+    const lifted = extractDataUrls(Array.from({ length: 20_000 }, () => URL).join(" "), undefined);
     expect(lifted).toHaveLength(17);
     expect(resultText({ status: "ok", content: lifted } as never).match(/\[image\]/gu)).toHaveLength(19_984);
   });
@@ -87,14 +87,14 @@ describe("F1.19 any other file that comes as a data URL", () => {
 
   test("is named where its URL says a name, and is known however its URL is written", () => {
     for (const head of ["data:application/zip;name=a.zip;base64,", "DATA:Application/ZIP;charset=x;filename=a.zip;BASE64,"])
-      expect(liftData(`[it](${head}${ZIP})`, undefined)).toEqual([
+      expect(extractDataUrls(`[it](${head}${ZIP})`, undefined)).toEqual([
         { type: "text", text: "[it]([file a.zip: application/zip, 300 bytes])" },
       ]);
-    expect(liftData(`data:;base64,${ZIP}`, undefined)).toEqual([{ type: "text", text: "[file text/plain, 300 bytes]" }]);
+    expect(extractDataUrls(`data:;base64,${ZIP}`, undefined)).toEqual([{ type: "text", text: "[file text/plain, 300 bytes]" }]);
   });
 
   test("follows as a file part where the result would else lose its bytes", () => {
-    expect(liftData(undefined, [{ type: "text", text: `data:application/zip;base64,${ZIP}` }])).toEqual([
+    expect(extractDataUrls(undefined, [{ type: "text", text: `data:application/zip;base64,${ZIP}` }])).toEqual([
       { type: "text", text: "[file application/zip, 300 bytes]" },
       { type: "file", uri: `data:application/zip;base64,${ZIP}`, mediaType: "application/zip" },
     ]);
@@ -102,22 +102,22 @@ describe("F1.19 any other file that comes as a data URL", () => {
 
   test("follows as a file part when it is a PDF, and not when it only says so", () => {
     const size = Buffer.from(PDF, "base64").length;
-    expect(liftData({ plan: `data:application/pdf;base64,${PDF}` }, undefined)).toEqual([
+    expect(extractDataUrls({ plan: `data:application/pdf;base64,${PDF}` }, undefined)).toEqual([
       { type: "text", text: `{"plan":"[file application/pdf, ${size} bytes]"}` },
       { type: "file", uri: `data:application/pdf;base64,${PDF}`, mediaType: "application/pdf" },
     ]);
-    expect(liftData(`data:application/pdf;base64,${ZIP}`, undefined)).toEqual([
+    expect(extractDataUrls(`data:application/pdf;base64,${ZIP}`, undefined)).toEqual([
       { type: "text", text: "[file application/pdf, 300 bytes]" },
     ]);
   });
 
   test("that is short, or no base64, stays text", () => {
     for (const text of [`data:text/plain;base64,${"QUJD".repeat(20)}`, `data:text/html,${"a".repeat(500)}`, `metadata:${ZIP}`, "base64,"])
-      expect(liftData(text, undefined)).toBeUndefined();
+      expect(extractDataUrls(text, undefined)).toBeUndefined();
   });
 
   test("hundreds of thousands of heads without data are read in linear time", () => {
     for (const head of ["data:", "data:a/b;", "data:;base64,", "data:a/b;x=y;base64 ,", "data: ; ; ;"])
-      expect(liftData(`${head.repeat(100_000)}base64,`, undefined)).toBeUndefined();
+      expect(extractDataUrls(`${head.repeat(100_000)}base64,`, undefined)).toBeUndefined();
   });
 });

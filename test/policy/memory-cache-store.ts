@@ -32,7 +32,7 @@ export class MemoryCacheStore implements CacheStore {
 
   async invalidate(resources: readonly string[]): Promise<void> {
     await this.#begin(`invalidate ${resources.join(" ")}`);
-    this.#versions.write(resources);
+    this.#versions.recordWrite(resources);
   }
 
   async #begin(request: string): Promise<void> {
@@ -42,6 +42,6 @@ export class MemoryCacheStore implements CacheStore {
   }
 
   #isCurrent({ resources, versions }: CacheRecord): boolean {
-    return resources.every((resource, index) => this.#versions.unchangedSince(versions[index] ?? -1, [resource]));
+    return resources.every((resource, index) => this.#versions.isUnchangedSince(versions[index] ?? -1, [resource]));
   }
 }

@@ -1,25 +1,25 @@
 import { expect, test } from "vitest";
-import { permissionOf, type PermissionRules } from "../../src/policy/permission.ts";
+import { createPermission, type PermissionRules } from "../../src/policy/permission.ts";
 import { inProcessorTime } from "../processor-time.ts";
 
 function allowed(rules: PermissionRules, names: readonly string[]): readonly string[] {
-  const gate = permissionOf(rules);
+  const gate = createPermission(rules);
   return names.filter((name) => gate(name) === undefined);
 }
 
 function fits(pattern: string, name: string): boolean {
-  return permissionOf({ allow: [pattern] })(name) === undefined;
+  return createPermission({ allow: [pattern] })(name) === undefined;
 }
 
 const NAMES = ["files::read", "files::delete", "mail::send", "default::__proto__"];
 
 test("a denied tool is refused with the pattern that denies it", () => {
-  const refusal = permissionOf({ allow: ["*"], deny: ["files::*"] })("files::read");
+  const refusal = createPermission({ allow: ["*"], deny: ["files::*"] })("files::read");
   expect(refusal).toBe('The permission rules deny files::read by the pattern "files::*".');
 });
 
 test("a tool that no allow pattern fits is denied", () => {
-  const refusal = permissionOf({ allow: ["mail::*"] })("files::read");
+  const refusal = createPermission({ allow: ["mail::*"] })("files::read");
   expect(refusal).toBe("The permission rules allow only certain tools, and files::read is not one of them.");
 });
 
@@ -46,19 +46,19 @@ test("a star stands for any text, also none, and overlapping ends do not fit twi
 });
 
 test("a pattern of a thousand stars is matched without delay", () => {
-  const gate = permissionOf({ deny: ["*a".repeat(500)] });
+  const gate = createPermission({ deny: ["*a".repeat(500)] });
   expect(inProcessorTime(1_000, () => gate(`${"a".repeat(500)}::b`))).toBeUndefined();
 });
 
 test("a name without a toolset is one of the toolset default, and of no other", () => {
-  const allow = permissionOf({ allow: ["read", "files::*"] });
+  const allow = createPermission({ allow: ["read", "files::*"] });
   expect(["default::read", "files::x", "mail::read", "default::reader"].map((name) => allow(name) === undefined)).toEqual([
     true,
     true,
     false,
     false,
   ]);
-  const deny = permissionOf({ deny: ["read"] });
+  const deny = createPermission({ deny: ["read"] });
   expect(deny("default::read")).toBe('The permission rules deny default::read by the pattern "read".');
   expect(deny("mail::read")).toBeUndefined();
 });
@@ -69,5 +69,5 @@ test.each<[unknown, string]>([
   [{ deny: "files::*" }, '"deny" must be an array of name patterns, not a string.'],
   [{ deny: ["*".repeat(1_025)] }, '"deny" has a pattern of 1025 characters; 1024 is the limit.'],
 ])("the rules %j are refused", (rules, message) => {
-  expect(() => permissionOf(rules as PermissionRules)).toThrow(message); // rules as a program without types gives them
+  expect(() => createPermission(rules as PermissionRules)).toThrow(message); // rules as a program without types gives them
 });

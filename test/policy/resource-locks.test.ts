@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { LockRequest, LockTicket } from "../../src/core/locks.ts";
-import { isInside } from "../../src/core/effects.ts";
+import { isSameOrInside } from "../../src/core/effects.ts";
 import { ResourceLocks } from "../../src/policy/locks/resource-locks.ts";
 import { locksContract } from "../../src/testing/locks-contract.ts";
 import { seededRandom, settle } from "../../src/testing/fake-ports.ts";
@@ -103,7 +103,7 @@ describe("who waits for whom", () => {
     ["", "/a", true],
     ["toolset:x", "toolset:y", false],
   ])("a write of %j and one of %j exclude each other: %s", (first, second, expected) => {
-    expect(isInside(first, second) || isInside(second, first)).toBe(expected);
+    expect(isSameOrInside(first, second) || isSameOrInside(second, first)).toBe(expected);
     for (const wish of [reads(second), writes(second)]) {
       expect(lineOf({ first: writes(first), second: wish }).held()).toEqual(expected ? ["first"] : ["first", "second"]);
       expect(lineOf({ second: wish, first: writes(first) }).held()).toEqual(expected ? ["second"] : ["second", "first"]);
@@ -258,7 +258,7 @@ describe("who is in the way", () => {
 });
 
 function overlap(left: readonly string[], right: readonly string[]): boolean {
-  return left.some((one) => right.some((other) => isInside(one, other) || isInside(other, one)));
+  return left.some((one) => right.some((other) => isSameOrInside(one, other) || isSameOrInside(other, one)));
 }
 
 function conflict(one: LockRequest, other: LockRequest): boolean {

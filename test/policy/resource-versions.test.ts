@@ -1,14 +1,14 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { isInside } from "../../src/core/effects.ts";
+import { isSameOrInside } from "../../src/core/effects.ts";
 import { ResourceVersions } from "../../src/policy/cache/resource-versions.ts";
 
 function isOutdated(read: string, written: string): boolean {
   const versions = new ResourceVersions();
-  versions.write([read]);
+  versions.recordWrite([read]);
   const since = versions.now;
-  versions.write([written]);
-  return !versions.unchangedSince(since, [read]);
+  versions.recordWrite([written]);
+  return !versions.isUnchangedSince(since, [read]);
 }
 
 test.each<[read: string, written: string, outdated: boolean]>([
@@ -29,14 +29,14 @@ test.each<[read: string, written: string, outdated: boolean]>([
 
 test("a read of nothing is never out of date, and one of several keys as soon as one of them is", () => {
   const versions = new ResourceVersions({ maxKeys: 2 });
-  versions.write(["a"]);
+  versions.recordWrite(["a"]);
   const since = versions.now;
-  versions.write(["b"]);
+  versions.recordWrite(["b"]);
   expect([
-    versions.unchangedSince(since, []),
-    versions.unchangedSince(since, ["a"]),
-    versions.unchangedSince(since, ["a", "b"]),
-    versions.unchangedSince(versions.now, ["a", "b"]),
+    versions.isUnchangedSince(since, []),
+    versions.isUnchangedSince(since, ["a"]),
+    versions.isUnchangedSince(since, ["a", "b"]),
+    versions.isUnchangedSince(versions.now, ["a", "b"]),
   ]).toEqual([true, true, false, true]);
 });
 
@@ -46,11 +46,11 @@ test("random writes put out of date exactly the reads inside them or around them
     fc.property(fc.array(fc.array(key, { minLength: 1, maxLength: 3 }), { maxLength: 20 }), key, fc.nat(20), (writes, read, at) => {
       const versions = new ResourceVersions();
       const [before, after] = [writes.slice(0, at), writes.slice(at)];
-      for (const keys of before) versions.write(keys);
+      for (const keys of before) versions.recordWrite(keys);
       const since = versions.now;
-      for (const keys of after) versions.write(keys);
-      const conflicts = after.flat().some((written) => isInside(written, read) || isInside(read, written));
-      expect(versions.unchangedSince(since, [read])).toBe(!conflicts);
+      for (const keys of after) versions.recordWrite(keys);
+      const conflicts = after.flat().some((written) => isSameOrInside(written, read) || isSameOrInside(read, written));
+      expect(versions.isUnchangedSince(since, [read])).toBe(!conflicts);
     }),
     { numRuns: 2_000 },
   );
@@ -58,16 +58,16 @@ test("random writes put out of date exactly the reads inside them or around them
 
 test("with too many keys everything read before is out of date, nothing read after, and memory stays bounded", () => {
   const versions = new ResourceVersions({ maxKeys: 100 });
-  versions.write(["x"]);
+  versions.recordWrite(["x"]);
   const before = versions.now;
   let largest = 0;
   for (let index = 0; index < 10_000; index++) {
-    versions.write([`file:/${index}/a/b`]);
+    versions.recordWrite([`file:/${index}/a/b`]);
     largest = Math.max(largest, versions.size);
   }
   const after = versions.now;
-  versions.write(["y"]);
-  expect([versions.unchangedSince(before, ["x"]), versions.unchangedSince(after, ["x"]), versions.unchangedSince(before, [])]).toEqual([
+  versions.recordWrite(["y"]);
+  expect([versions.isUnchangedSince(before, ["x"]), versions.isUnchangedSince(after, ["x"]), versions.isUnchangedSince(before, [])]).toEqual([
     false,
     true,
     true,

@@ -28,7 +28,7 @@ test("once it is used, the store knows of a write before it begins, without a re
   const answers = [false, false, true];
   const waits: boolean[] = [];
   for (const version of [1, 1, 1, 2, 3, 4]) {
-    stored.useIf(() => answers.shift() ?? false, version);
+    stored.enableIf(() => answers.shift() ?? false, version);
     const known = stored.beforeWrite([`a${version}`]);
     waits.push(known !== undefined);
     await known;

@@ -23,7 +23,7 @@ const ALWAYS: CacheTerms = { asOf: 0, reads: [], ttlMs: undefined };
 test("C01 what is kept on one partition is never found on another, whatever its key", () => {
   const { cache } = makeCache();
   const [one, other] = [cache.partitionOf({}), cache.partitionOf({})];
-  cache.keep({ partition: one, key: "k" }, answer("mine"), ALWAYS);
+  cache.store({ partition: one, key: "k" }, answer("mine"), ALWAYS);
   expect([cache.find(one, "k"), cache.find(other, "k"), cache.find(one, "K")]).toEqual([answer("mine"), undefined, undefined]);
 });
 
@@ -31,8 +31,8 @@ test("F3.16 an answer lasts as long as its ttl, and forgetting an owner takes al
   const { cache, ports } = makeCache();
   const owner = {};
   const partition = cache.partitionOf(owner);
-  cache.keep({ partition, key: "short" }, answer("s"), { ...ALWAYS, ttlMs: 100 });
-  cache.keep({ partition, key: "long" }, answer("l"), ALWAYS);
+  cache.store({ partition, key: "short" }, answer("s"), { ...ALWAYS, ttlMs: 100 });
+  cache.store({ partition, key: "long" }, answer("l"), ALWAYS);
   await ports.clock.advance(99);
   expect(cache.find(partition, "short")).toEqual(answer("s"));
   await ports.clock.advance(1);
@@ -42,7 +42,7 @@ test("F3.16 an answer lasts as long as its ttl, and forgetting an owner takes al
   expect([
     cache.size,
     cache.bytes,
-    cache.keep({ partition, key: "late" }, answer("x"), ALWAYS),
+    cache.store({ partition, key: "late" }, answer("x"), ALWAYS),
     cache.find(cache.partitionOf(owner), "long"),
   ]).toEqual([0, 0, false, undefined]);
 });
@@ -51,24 +51,24 @@ test("an answer is neither kept nor found once what it was read from was written
   const { cache } = makeCache();
   const partition = cache.partitionOf({});
   const terms = { asOf: cache.versions.now, reads: ["file:/a"], ttlMs: undefined };
-  cache.keep({ partition, key: "k" }, answer("old"), terms);
-  cache.versions.write(["file:/b"]);
+  cache.store({ partition, key: "k" }, answer("old"), terms);
+  cache.versions.recordWrite(["file:/b"]);
   expect(cache.find(partition, "k")).toEqual(answer("old"));
-  cache.versions.write(["file:/a/x"]);
+  cache.versions.recordWrite(["file:/a/x"]);
   expect([cache.find(partition, "k"), cache.size, cache.bytes]).toEqual([undefined, 0, 0]);
-  expect(cache.keep({ partition, key: "k" }, answer("old"), terms)).toBe(false);
+  expect(cache.store({ partition, key: "k" }, answer("old"), terms)).toBe(false);
 });
 
 test("an answer larger than a quarter of the room is not kept, and a new one under the same key frees the room of the old", () => {
   const { cache } = makeCache({ maxBytes: 8_000 });
   const partition = cache.partitionOf({});
-  expect(cache.keep({ partition, key: "k" }, answer("x".repeat(2_000)), ALWAYS)).toBe(false);
-  expect(cache.keep({ partition, key: "k".repeat(2_000) }, answer(""), ALWAYS)).toBe(false);
-  cache.keep({ partition, key: "k" }, answer("x".repeat(1_000)), ALWAYS);
+  expect(cache.store({ partition, key: "k" }, answer("x".repeat(2_000)), ALWAYS)).toBe(false);
+  expect(cache.store({ partition, key: "k".repeat(2_000) }, answer(""), ALWAYS)).toBe(false);
+  cache.store({ partition, key: "k" }, answer("x".repeat(1_000)), ALWAYS);
   const { bytes } = cache;
-  for (let round = 0; round < 10; round++) cache.keep({ partition, key: "k" }, answer("y".repeat(1_000)), ALWAYS);
+  for (let round = 0; round < 10; round++) cache.store({ partition, key: "k" }, answer("y".repeat(1_000)), ALWAYS);
   expect([cache.size, cache.bytes, cache.find(partition, "k")]).toEqual([1, bytes, answer("y".repeat(1_000))]);
-  expect(makeCache({ maxBytes: 0 }).cache.keep({ partition, key: "k" }, answer(""), ALWAYS)).toBe(false);
+  expect(makeCache({ maxBytes: 0 }).cache.store({ partition, key: "k" }, answer(""), ALWAYS)).toBe(false);
 });
 
 test.each([-1, 1.5, Number.NaN, Infinity, "64"])("C13 maxBytes %s is refused with invalid_argument", (maxBytes) => {
@@ -125,7 +125,7 @@ function zipf(count: number, seed: number): () => number {
 
 function weightOf(partitionKey: string, value: CachedAnswer): number {
   const { cache } = makeCache();
-  cache.keep({ partition: cache.partitionOf({}), key: partitionKey }, value, ALWAYS);
+  cache.store({ partition: cache.partitionOf({}), key: partitionKey }, value, ALWAYS);
   return cache.bytes;
 }
 
@@ -147,7 +147,7 @@ testInCI("L23 a million operations on Zipf keys hit exactly where an exact LRU d
     if (found !== model.use(key)) differences++;
     if (found) hits++;
     else {
-      cache.keep(place, answers[key % 8] ?? answer(""), ALWAYS);
+      cache.store(place, answers[key % 8] ?? answer(""), ALWAYS);
       model.add(key, weights[key % 8] ?? 0);
     }
     if (cache.bytes > largest) largest = cache.bytes;

@@ -91,7 +91,7 @@ test("L13 a call that is tried again with a thousand calls inside takes the retr
   const clock = new FakeClock();
   const budget = new RetryBudget({ clock });
   budget.requests += 100;
-  for (let call = 0; call < 1_000; call++) budget.noteRetry();
+  for (let call = 0; call < 1_000; call++) budget.countRetry();
   expect(budget.tryRetry()).toBe(false);
   await clock.advance(30_000);
   budget.requests += 100;

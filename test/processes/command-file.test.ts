@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { commandFile, isProgramFile } from "../../src/processes/command-file.ts";
+import { findCommandFile, isProgramFile } from "../../src/processes/command-file.ts";
 
 const PATH = String.raw`tools;\root;"C:\Program Files\nodejs";D:\bin`;
 const FILES = new Set(
@@ -19,7 +19,7 @@ const FILES = new Set(
 );
 
 const found = (command: string, more: object = {}): string =>
-  commandFile(command, {
+  findCommandFile(command, {
     environment: { Path: PATH, PATHEXT: ".COM;.EXE;.BAT;.CMD" },
     platform: "win32",
     isFile: (path) => FILES.has(path.toLowerCase()),

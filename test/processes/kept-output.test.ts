@@ -2,7 +2,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { KeptOutput } from "../../src/processes/kept-output.ts";
+import { OutputBuffer } from "../../src/processes/kept-output.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -14,7 +14,7 @@ function held(): number {
 }
 
 test("output that comes a character at a time takes a few bytes for each", () => {
-  const [output, chars, before] = [new KeptOutput(), 1_000_000, held()];
+  const [output, chars, before] = [new OutputBuffer(), 1_000_000, held()];
   for (let at = 0; at < chars; at++) output.push(Buffer.from("€"));
   expect((held() - before) / chars).toBeLessThan(8);
   expect([output.text().length, output.bytes]).toEqual([chars, 3 * chars]);
@@ -26,7 +26,7 @@ test("chunks of every size give the same text and reach the listener as they arr
   const shown = new Set<string>();
   for (const size of [7, 4_096, 65_536, bytes.length]) {
     let heard = "";
-    const output = new KeptOutput((more) => void (heard += more));
+    const output = new OutputBuffer((more) => void (heard += more));
     for (let at = 0; at < bytes.length; at += size) output.push(bytes.subarray(at, at + size));
     output.end();
     expect(heard === text).toBe(true);
@@ -41,7 +41,7 @@ test("chunks of every size give the same text and reach the listener as they arr
 });
 
 test("the text is whole at any time, while more is written", () => {
-  const output = new KeptOutput();
+  const output = new OutputBuffer();
   let written = "";
   for (const each of ["a", "", "b".repeat(5_000), "c"]) {
     output.push(Buffer.from(each));

@@ -8,7 +8,7 @@ import { ToolOutput } from "../../src/core/content.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { isJsonObject } from "../../src/core/base/json.ts";
 import { mcpEngine } from "../../src/engine/mcp.ts";
-import { inCapitals } from "../../src/processes/process.ts";
+import { withUpperCaseNames } from "../../src/processes/process.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { bundledProgram } from "../bundled-program.ts";
@@ -359,7 +359,7 @@ function processesOf(answer: unknown): { readonly server: number; readonly grand
 }
 
 test("variables of Windows are found by their names in capitals, as a worker thread has them", () => {
-  expect(inCapitals({ Path: "C:\\bin", SystemRoot: "C:\\Windows", TEMP: undefined })).toEqual({
+  expect(withUpperCaseNames({ Path: "C:\\bin", SystemRoot: "C:\\Windows", TEMP: undefined })).toEqual({
     PATH: "C:\\bin",
     SYSTEMROOT: "C:\\Windows",
     TEMP: undefined,

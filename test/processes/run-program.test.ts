@@ -13,7 +13,7 @@ describe.skipIf(process.platform === "win32")("a program", () => {
       folder: tmpdir(),
       environment: { PATH: process.env["PATH"] ?? "" },
       limits: LIMITS,
-      merged: true,
+      mergesStderr: true,
       clock: systemPorts.clock,
       signal: new AbortController().signal,
     });

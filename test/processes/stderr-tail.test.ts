@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { redactor } from "../../src/core/base/redact.ts";
-import { LastWords } from "../../src/processes/stderr-tail.ts";
+import { createRedactor } from "../../src/core/base/redact.ts";
+import { StderrTail } from "../../src/processes/stderr-tail.ts";
 
 const SECRET = "canary-secret-0123456789";
 
 function linesOf(...written: readonly string[]): readonly string[] {
-  const words = new LastWords(redactor({ TOKEN: SECRET }));
+  const words = new StderrTail(createRedactor({ TOKEN: SECRET }));
   for (const text of written) words.push(Buffer.from(text));
   return words.lines();
 }

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isInside } from "../../src/core/effects.ts";
+import { isSameOrInside } from "../../src/core/effects.ts";
 import { isToolError } from "../../src/core/error.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
@@ -92,7 +92,7 @@ async function wait(ticks: number): Promise<void> {
   for (let left = ticks; left > 0; left--) await tick();
 }
 
-const meet = (left: string, right: string): boolean => isInside(left, right) || isInside(right, left);
+const meet = (left: string, right: string): boolean => isSameOrInside(left, right) || isSameOrInside(right, left);
 
 function conflict(left: Node, right: Node): boolean {
   const clash = (writes: readonly string[], others: readonly string[]): boolean =>

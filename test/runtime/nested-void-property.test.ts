@@ -118,7 +118,7 @@ function checkLog(session: RuntimeSession, ends: readonly Message["end"][]): voi
     const outer = name.split(".").slice(0, -1);
     expect(parent).toBe(outer.length === 1 ? "" : outer.join("."));
     const isVoid = ends[Number(name.split(".")[0])] !== "well" || name.includes("v");
-    expect([name, session.wasTakenBack(event.callId)]).toEqual([name, isVoid]);
+    expect([name, session.wasRevoked(event.callId)]).toEqual([name, isVoid]);
     expect([name, session.state("default", `ran ${name}`)]).toEqual([name, isVoid ? undefined : true]);
   }
   expect([...ended.values()].every((count) => count === 1)).toBe(true);

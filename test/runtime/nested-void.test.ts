@@ -109,7 +109,7 @@ describe("F1.33 F1.44 calls made in a call of a voided message", () => {
     });
     expect([session.state("default", "n"), ran.length]).toEqual([2, 2]);
     expect(session.messages().filter(({ role }) => role === "result")).toHaveLength(4);
-    expect(ran.map((id) => session.wasTakenBack(id))).toEqual([false, false]);
+    expect(ran.map((id) => session.wasRevoked(id))).toEqual([false, false]);
   });
 
   test("are cancelled while they run, and end once", async () => {
@@ -286,7 +286,7 @@ describe("F1.33 calls made in a call of a message that a crash cut off", () => {
     expect(ends(resumed)).toHaveLength(5);
     expect(resumed.log.filter(({ type }) => type === "round-end")).toHaveLength(1);
     const fork = resumed.fork();
-    expect([fork.messages(), fork.state("default", "n"), ran.every((id) => fork.wasTakenBack(id))]).toEqual([[], undefined, true]);
+    expect([fork.messages(), fork.state("default", "n"), ran.every((id) => fork.wasRevoked(id))]).toEqual([[], undefined, true]);
     const { log } = await takeUp(store);
     expect(log.filter(({ type }) => type === "round-end" || type === "call-end")).toHaveLength(6);
   });
@@ -322,7 +322,7 @@ test("F1.44 a snapshot, a fork and a recording of a session with voided calls sh
   await voided(session);
   const restored = runtime.session("restored", { from: await session.snapshot() });
   for (const one of [restored, session.fork(), session.fork({ simulated: true })])
-    expect([one.messages(), one.state("default", "n"), ran.map((id) => one.wasTakenBack(id))]).toEqual([[], undefined, [true, true]]);
+    expect([one.messages(), one.state("default", "n"), ran.map((id) => one.wasRevoked(id))]).toEqual([[], undefined, [true, true]]);
 });
 
 test("F3.8 a batch that fails takes back what was called in it at any depth, also inside another call", async () => {

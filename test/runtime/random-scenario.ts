@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import type { ToolContext } from "../../src/core/context.ts";
-import { isInside } from "../../src/core/effects.ts";
+import { isSameOrInside } from "../../src/core/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { Hook } from "../../src/core/hook.ts";
@@ -141,7 +141,7 @@ export function conflict(one: ToolPlan, other: ToolPlan): boolean {
   const [left, right] = [one.effects, other.effects];
   if (left === undefined || right === undefined) return (left ?? right)?.reads.length !== 0 || (left ?? right)?.writes.length !== 0;
   const meet = (keys: readonly string[], others: readonly string[]): boolean =>
-    keys.some((key) => others.some((item) => isInside(key, item) || isInside(item, key)));
+    keys.some((key) => others.some((item) => isSameOrInside(key, item) || isSameOrInside(item, key)));
   const shared = left.commutative && right.commutative;
   return meet(left.writes, right.reads) || meet(left.reads, right.writes) || (!shared && meet(left.writes, right.writes));
 }

@@ -402,7 +402,7 @@ test("I11 where the results of a key cannot be read, its caller is not told that
   await expect(session.execute(PAY, KEY)).rejects.toMatchObject({ code: "store_failed", outcome: "unknown" });
   log.read = read;
   expect([await session.execute(PAY, KEY), paid()]).toEqual([first, 2]);
-  session.noteLoss(new ToolError("conflict", "The session is claimed by another process."));
+  session.markLost(new ToolError("conflict", "The session is claimed by another process."));
   await expect(session.execute(PAY, KEY)).rejects.toMatchObject({ code: "conflict", outcome: "unknown" });
   await expect(session.execute(PAY, { idempotencyKey: "new" })).rejects.toMatchObject({ code: "conflict", outcome: "not_started" });
   expect(paid()).toBe(2);

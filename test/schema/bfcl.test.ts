@@ -7,7 +7,7 @@ import { parseJson } from "../../src/core/base/parse-json.ts";
 import type { JsonSchema } from "../../src/core/tool.ts";
 import { compileSchema, type Validator } from "../../src/schema/compile-schema.ts";
 import { importSchema } from "../../src/schema/import-schema.ts";
-import { defaultWarnings, fitInput } from "../../src/schema/repair/repair-input.ts";
+import { defaultWarnings, repairInput } from "../../src/schema/repair/repair-input.ts";
 
 const folder = join(process.env["HAFT_CASES"] ?? "../shared/cases", "bfcl");
 const present = existsSync(folder);
@@ -110,7 +110,7 @@ describe.skipIf(!present)("BFCL", () => {
     const repairs: Record<string, number> = {};
     const accepted: string[] = [];
     for (const call of calls) {
-      const outcome = fitInput(copyJson(call.arguments).value, toolOf(call.tool).open, { dropUnknownKeys: false });
+      const outcome = repairInput(copyJson(call.arguments).value, toolOf(call.tool).open, { dropUnknownKeys: false });
       expect(toolOf(call.tool).open.check(call.arguments), JSON.stringify(call)).toBe(call.valid);
       if (call.valid) {
         expect(outcome.ok && withoutDefaults(call.arguments, outcome.value), JSON.stringify(call)).toEqual(call.arguments);
@@ -145,7 +145,7 @@ describe.skipIf(!present)("BFCL", () => {
       const input = parseJson(row.argumentsText);
       if (open.check(input) !== row.oracle.open) wrong.open++;
       if (closed.check(input) !== row.oracle.closed) wrong.closed++;
-      const outcome = fitInput(copyJson(input).value, open, { dropUnknownKeys: false });
+      const outcome = repairInput(copyJson(input).value, open, { dropUnknownKeys: false });
       count(mutations, row.mutation);
       if (outcome.ok !== row.oracle.coerced) count(differing, `${row.mutation}: ours ${outcome.ok ? "accepts" : "refuses"}`);
       if (row.mutation === "null_value" && outcome.ok) {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { type JsonObject, copyJson } from "../../src/core/base/json.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
-import { defaultWarnings, fitInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair/repair-input.ts";
+import { defaultWarnings, repairInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair/repair-input.ts";
 
 const WRITE: RepairOptions = { dropUnknownKeys: false };
 
 function fit(schema: unknown, input: unknown): RepairOutcome {
-  return fitInput(copyJson(input).value, compileSchema(schema), WRITE);
+  return repairInput(copyJson(input).value, compileSchema(schema), WRITE);
 }
 
 function object(properties: JsonObject, required: readonly string[] = [], more: JsonObject = {}): JsonObject {
@@ -60,7 +60,7 @@ describe("defaults", () => {
     const validator = compileSchema(
       object({ a: { type: "integer", default: "5" }, b: { type: "integer", default: 6 }, o: object({ "c d": { enum: [1], default: 2 } }) }),
     );
-    expect(fitInput({ o: {} }, validator, WRITE)).toEqual({
+    expect(repairInput({ o: {} }, validator, WRITE)).toEqual({
       ok: true,
       value: { o: {}, b: 6 },
       repairs: [{ path: "$.b", kind: "defaulted", note: "missing → 6" }],

@@ -38,7 +38,7 @@ describe("broken text", () => {
 
   test.each(["{", '{"a": [1]', '{"a": {"b": 1}', "[1}"])("%j lacks its own end: a guess", (text) => {
     const read = fixJsonText(text);
-    expect("value" in read && read.unsure !== undefined).toBe(true);
+    expect("value" in read && read.ambiguity !== undefined).toBe(true);
   });
 
   test.each<[string, string]>([
@@ -56,7 +56,7 @@ describe("broken text", () => {
     ["the same in capitals", '{"mode": NONE, "x": 1}'],
   ])("%s: a guess, so that no tool that writes runs", (_, text) => {
     const read = fixJsonText(text);
-    expect("value" in read ? (read.unsure === undefined ? read : "a guess") : "refused").toBe("a guess");
+    expect("value" in read ? (read.ambiguity === undefined ? read : "a guess") : "refused").toBe("a guess");
   });
 
   test.each<[string, string]>([

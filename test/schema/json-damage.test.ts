@@ -46,7 +46,7 @@ function judge(count: number, seed: number): Judged {
     if (isSame(isEncoded && "value" in read ? read.value : shown, value)) tally.mended++;
     if (!("value" in read)) continue;
     if (!isEncoded && !isSame(shown, read.value)) unlike.push(text);
-    if (read.unsure !== undefined) continue;
+    if (read.ambiguity !== undefined) continue;
     tally.runs++;
     if (!isSame(read.value, value)) wrong.push(`${damage.kind}: ${text} → ${JSON.stringify(read.value)}`);
   }

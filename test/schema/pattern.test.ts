@@ -3,13 +3,13 @@ import { describe, expect, test } from "vitest";
 import { inProcessorTime } from "../processor-time.ts";
 import { nativeCost } from "../../src/schema/pattern/pattern-cost.ts";
 import { automatonMatcher } from "../../src/schema/pattern/automaton.ts";
-import { readPattern } from "../../src/schema/pattern/pattern-syntax.ts";
+import { parsePattern } from "../../src/schema/pattern/pattern-syntax.ts";
 import { compilePattern, linearPattern } from "../../src/schema/pattern/pattern.ts";
 import { MAX_STEPS } from "../../src/schema/schema-limits.ts";
-import { searchForm } from "../../src/schema/pattern/pattern.ts";
+import { simplifyForSearch } from "../../src/schema/pattern/pattern.ts";
 
 /** As the automaton sees it, also where the native engine may run. */
-const automaton = (source: string, unicode: boolean) => automatonMatcher(searchForm(readPattern(source, unicode)), unicode);
+const automaton = (source: string, unicode: boolean) => automatonMatcher(simplifyForSearch(parsePattern(source, unicode)), unicode);
 
 const DURATION = "^P(?:(\\d+W)|(?!.*W)(?=\\d|T\\d)(\\d+Y)?(\\d+M)?(\\d+D)?(T(?=\\d)(\\d+H)?(\\d+M)?(\\d+([.,]\\d+)?S)?)?)$";
 
@@ -46,7 +46,7 @@ test.each([
 });
 
 describe("the native engine runs only what is linear there", () => {
-  const cost = (source: string): unknown => nativeCost(readPattern(source, true));
+  const cost = (source: string): unknown => nativeCost(parsePattern(source, true));
 
   test.each([
     "^(a+)+$",

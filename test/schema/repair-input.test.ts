@@ -4,14 +4,14 @@ import fc from "fast-check";
 import { type JsonObject, type JsonValue, copyJson } from "../../src/core/base/json.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
-import { defaultWarnings, fitInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair/repair-input.ts";
+import { defaultWarnings, repairInput, type RepairOptions, type RepairOutcome } from "../../src/schema/repair/repair-input.ts";
 import { repeated } from "../ci.ts";
 
 const READ: RepairOptions = { dropUnknownKeys: true };
 const WRITE: RepairOptions = { dropUnknownKeys: false };
 
 function fit(schema: unknown, input: unknown, options: RepairOptions = WRITE): RepairOutcome {
-  return fitInput(copyJson(input).value, compileSchema(schema), options);
+  return repairInput(copyJson(input).value, compileSchema(schema), options);
 }
 
 function object(properties: JsonObject, required: readonly string[] = [], more: JsonObject = {}): JsonObject {
@@ -37,7 +37,7 @@ function looksAt(schema: JsonValue, input: JsonObject): number {
       },
     });
   };
-  expect(fitInput(watched(input), compileSchema(schema), WRITE).ok).toBe(false);
+  expect(repairInput(watched(input), compileSchema(schema), WRITE).ok).toBe(false);
   return looks;
 }
 
@@ -240,9 +240,9 @@ describe("damaged JSON text", () => {
     '{"say": "she said "no" and left"}',
     String.raw`{"path": "C:\Users\new"}`,
   ])("%j is a guess: refused for a tool that writes, taken and listed for one that reads", (text) => {
-    const refused = fitInput(text, compileSchema(any), { dropUnknownKeys: false });
+    const refused = repairInput(text, compileSchema(any), { dropUnknownKeys: false });
     expect(refused.ok ? "ran" : refused.problems[0]?.message).toContain("Not valid JSON");
-    const taken = fitInput(text, compileSchema(any), { dropUnknownKeys: true, allowGuesses: true });
+    const taken = repairInput(text, compileSchema(any), { dropUnknownKeys: true, allowGuesses: true });
     expect(taken.ok ? taken.repairs.map(({ kind, note }) => [kind, /^broken JSON text → object: \w/u.test(note)]) : taken).toEqual([
       ["fixed-json", true],
     ]);
@@ -254,7 +254,7 @@ describe("damaged JSON text", () => {
     ['{"to":"bob@x.com",,"cc":"eve@x.com"}', { to: "bob@x.com", cc: "eve@x.com" }],
     ["{'a': TRUE, 'b': Null, 'c': (2), 'd': ()}", { a: true, b: null, c: 2, d: [] }],
   ])("%s is read without changing a character of its strings, for every tool", (text, value) => {
-    const outcome = fitInput(text, compileSchema(any), { dropUnknownKeys: false });
+    const outcome = repairInput(text, compileSchema(any), { dropUnknownKeys: false });
     expect(outcome.ok ? outcome.value : outcome.problems).toEqual(value);
   });
 
@@ -447,7 +447,7 @@ describe("keys", () => {
 
   test("unknown keys stay where the schema allows them", () => {
     const input = copyJson({ a: 1, extra: { b: 2 } }).value;
-    const outcome = fitInput(input, compileSchema(object({ a: { type: "integer" } })), READ);
+    const outcome = repairInput(input, compileSchema(object({ a: { type: "integer" } })), READ);
     expect(outcome).toEqual({ ok: true, value: input, repairs: [] });
     expect(fit(object({ a: { type: "integer" } }), { a: "1", extra: "2" }, READ)).toMatchObject({ value: { a: 1, extra: "2" } });
   });
@@ -491,7 +491,7 @@ describe("nothing is done that is not needed", () => {
   test("an input that fits is the very same object, with one shared empty list of repairs", () => {
     const validator = compileSchema(object({ a: { type: "integer" }, d: { default: 1 } }));
     const inputs: JsonObject[] = [{ a: 1, d: 2 }, { d: null }];
-    const outcomes = inputs.map((input) => fitInput(input, validator, WRITE));
+    const outcomes = inputs.map((input) => repairInput(input, validator, WRITE));
     for (const [index, outcome] of outcomes.entries()) expect(outcome.ok && outcome.value).toBe(inputs[index]);
     expect(outcomes[0]?.ok && outcomes[1]?.ok && outcomes[0].repairs === outcomes[1].repairs && Object.isFrozen(outcomes[0].repairs)).toBe(
       true,
@@ -500,7 +500,7 @@ describe("nothing is done that is not needed", () => {
 
   test("the input is never changed, and a repaired one is frozen and shares what it did not touch", () => {
     const input = copyJson({ n: "1", keep: { deep: [1] } }).value as JsonObject;
-    const outcome = fitInput(input, compileSchema(object({ n: { type: "integer" } })), WRITE);
+    const outcome = repairInput(input, compileSchema(object({ n: { type: "integer" } })), WRITE);
     expect(input).toEqual({ n: "1", keep: { deep: [1] } });
     expect(outcome.ok && Object.isFrozen(outcome.value) && outcome.value["keep"] === input["keep"]).toBe(true);
   });
@@ -511,7 +511,7 @@ describe("hostile input", () => {
     const input = parseJson(
       '{"n":"1","__proto__":{"admin":true},"o":{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}}',
     );
-    const outcome = fitInput(input, compileSchema(object({ n: { type: "integer" }, o: object({ d: { default: 1 } }) })), WRITE);
+    const outcome = repairInput(input, compileSchema(object({ n: { type: "integer" }, o: object({ d: { default: 1 } }) })), WRITE);
     expect(outcome.ok).toBe(true);
     if (!outcome.ok) return;
     expect(Object.keys(outcome.value)).toEqual(["n", "__proto__", "o"]);
@@ -586,7 +586,7 @@ describe("hostile input", () => {
     const input = fc.oneof(leaf, fc.dictionary(fc.constantFrom("a", "A", "b", "c", "C", "e", "__proto__"), leaf));
     fc.assert(
       fc.property(input, fc.boolean(), (sent, dropUnknownKeys) => {
-        const outcome = fitInput(copyJson(sent).value, validator, { dropUnknownKeys });
+        const outcome = repairInput(copyJson(sent).value, validator, { dropUnknownKeys });
         if (!outcome.ok) expect(outcome.problems.length).toBeGreaterThan(0);
         else expect(validator.check(outcome.value)).toBe(true);
         if (outcome.ok && outcome.repairs.length === 0) expect(outcome.value).toEqual(copyJson(sent).value);

@@ -13,7 +13,7 @@ import { UserLogins, mcpToolset } from "haft/mcp";
 import { createServer, openServerAccess, staticToken, type ServerOptions } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { basePathFault } from "../../src/core/base/base-path.ts";
+import { findBasePathProblem } from "../../src/core/base/base-path.ts";
 import { systemPorts } from "../../src/core/system-ports.ts";
 import { MCP_PATH } from "../../src/server/mcp/mcp-path.ts";
 import { API } from "../../src/server/api.ts";
@@ -259,7 +259,7 @@ test.each([
 test("no path of the server begins as a base path may", () => {
   const paths = [MCP_PATH, "/assets/", "/upstreams/", ...Object.values(API).map(({ path }) => path)];
   const firstParts = new Set([...paths.map((path) => path.split("/")[1] ?? ""), ...SCREENS]);
-  for (const part of firstParts) expect([part, basePathFault(`/${part}`)]).toEqual([part, expect.any(String)]);
+  for (const part of firstParts) expect([part, findBasePathProblem(`/${part}`)]).toEqual([part, expect.any(String)]);
 });
 
 test.each<RequestInit>([

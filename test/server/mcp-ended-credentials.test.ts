@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { pure } from "../../src/core/effects.ts";
-import { byHeadAlone, type Authenticator, type Principal } from "../../src/server/auth/principal.ts";
+import { markHeadOnly, type Authenticator, type Principal } from "../../src/server/auth/principal.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { mcpHandler, type McpHttpOptions } from "../../src/server/mcp.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
@@ -37,7 +37,7 @@ function letIn(how: "expire" | "are revoked", clock: FakeClock): Authenticator {
   };
   const authenticate = async (): Promise<Principal> => principal;
   if (how === "are revoked") return { authenticate, isValid: async () => clock.wallTime() < endsAt };
-  return byHeadAlone({ authenticate, authenticateHead: authenticate });
+  return markHeadOnly({ authenticate, authenticateHead: authenticate });
 }
 
 /** The streams that a client may have open: each resolves once its headers are there. */

@@ -9,7 +9,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { mcpHandler, type McpHandler } from "../../src/server/mcp.ts";
 import { ObservedTransport } from "../../src/server/mcp/observed-transport.ts";
-import { Listened } from "../../src/server/mcp/listened.ts";
+import { ListenRequests } from "../../src/server/mcp/listened.ts";
 import { FakeClock, MemoryLog, settle } from "../../src/testing/fake-ports.ts";
 import { listening, openRuntime, overStdio } from "./mcp-clients.ts";
 import { rawSession } from "./mcp-raw-session.ts";
@@ -248,11 +248,11 @@ test("E09 news that a client over stdio does not take are dropped beyond a hundr
   const inner: Transport = { start: async () => {}, close: async () => {}, send: async () => {} };
   const output = new PassThrough({ highWaterMark: 1 });
   const transport = new ObservedTransport(inner, output, {
-    message: () => {},
-    repeated: () => {},
-    passing: (message) => message,
-    congested: () => {},
-    closed: () => {},
+    onMessage: () => {},
+    onRepeatedId: () => {},
+    transformOutgoing: (message) => message,
+    onCongestion: () => {},
+    onClose: () => {},
   });
   await transport.start();
   expect(output.getMaxListeners()).toBe(0);
@@ -271,13 +271,13 @@ test("E09 news that a client over stdio does not take are dropped beyond a hundr
 
 test("E08 ten thousand requests to listen follow a thousand resources at most, and those that were ended make room", async () => {
   const watched = new Map<string, number>();
-  const listened = new Listened((uri) => {
+  const listened = new ListenRequests((uri) => {
     watched.set(uri, (watched.get(uri) ?? 0) + 1);
     return () => void watched.delete(uri);
   });
   const listen = (id: unknown, uris: readonly unknown[]): void =>
-    listened.hear({ id, method: "subscriptions/listen", params: { notifications: { resourceSubscriptions: uris } } });
-  const cancel = (id: number): void => listened.hear({ method: "notifications/cancelled", params: { requestId: id } });
+    listened.handleMessage({ id, method: "subscriptions/listen", params: { notifications: { resourceSubscriptions: uris } } });
+  const cancel = (id: number): void => listened.handleMessage({ method: "notifications/cancelled", params: { requestId: id } });
   for (let id = 0; id < 10_000; id++) listen(id, [`a:${id}`]);
   expect([watched.size, watched.has("a:999")]).toEqual([1_000, true]);
   for (let id = 0; id < 10_000; id++) cancel(id);
@@ -290,8 +290,8 @@ test("E08 ten thousand requests to listen follow a thousand resources at most, a
   listen(1, ["c:1"]);
   listen(1, ["c:2"]);
   expect([...watched]).toEqual([["c:2", 1]]);
-  for (const message of [null, 7, {}, { method: "subscriptions/listen" }, { method: "notifications/cancelled" }]) listened.hear(message);
-  listened.end();
+  for (const message of [null, 7, {}, { method: "subscriptions/listen" }, { method: "notifications/cancelled" }]) listened.handleMessage(message);
+  listened.close();
   await settle();
   expect(watched.size).toBe(0);
 });

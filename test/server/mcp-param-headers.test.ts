@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { paramHeaderProblem } from "../../src/server/mcp/param-headers.ts";
+import { findHeaderMismatch } from "../../src/server/mcp/param-headers.ts";
 
 const schema = {
   type: "object",
@@ -13,7 +13,7 @@ const schema = {
 };
 
 function problem(args: unknown, headers: Readonly<Record<string, string>> = {}): string | undefined {
-  return paramHeaderProblem(schema, args, new Headers(headers));
+  return findHeaderMismatch(schema, args, new Headers(headers));
 }
 
 test("D19 arguments and their headers must say the same, plain or encoded", () => {
@@ -35,5 +35,5 @@ test("D19 arguments and their headers must say the same, plain or encoded", () =
 test("D19 nothing is asked of arguments that are absent, null, or annotated where they may not be", () => {
   for (const args of [{}, { region: null }, { list: ["x"] }, { bad: "x" }, { deep: "x" }, undefined, null, 7])
     expect(problem(args)).toBeUndefined();
-  expect(paramHeaderProblem(true, { region: "eu" }, new Headers())).toBeUndefined();
+  expect(findHeaderMismatch(true, { region: "eu" }, new Headers())).toBeUndefined();
 });

@@ -4,7 +4,7 @@ import { createRuntime } from "../../src/index.ts";
 import { listenMcp } from "../../src/server/mcp.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
-import { message } from "../../src/testing/store-case.ts";
+import { messageEvent } from "../../src/testing/store-case.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
 import { raw } from "./mcp-raw.ts";
 
@@ -20,12 +20,12 @@ test("issue 19.7 tasks of an earlier process are removed when their time is over
     ["travel", NOW - 10 * TTL_MS],
   ] as const) {
     const log = earlier.create(id, { at, durability: "sync" });
-    log.append([{ ...message(id, 1), at }]);
+    log.append([{ ...messageEvent(id, 1), at }]);
     await log.whenDurable();
   }
   const held = sqliteStore({ path });
   const heldLog = held.create("mcp-task-held", { at: NOW - TTL_MS - 1, durability: "sync" });
-  heldLog.append([{ ...message("mcp-task-held", 1), at: NOW - TTL_MS - 1 }]);
+  heldLog.append([{ ...messageEvent("mcp-task-held", 1), at: NOW - TTL_MS - 1 }]);
   await heldLog.whenDurable();
   await earlier.close();
 

@@ -2,7 +2,7 @@
 import { defineTool, pure } from "haft";
 import { expect, onTestFinished, test } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/core/base/json.ts";
-import { sentAnswer } from "../../src/server/mcp/sent-answer.ts";
+import { rewriteResponse } from "../../src/server/mcp/sent-answer.ts";
 import { mcpHandler } from "../../src/server/mcp.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { openRuntime } from "./mcp-clients.ts";
@@ -89,7 +89,7 @@ test("issue 19.3 news of other kinds, answers and questions are kept for a clien
     },
     cancel: () => void (cancelled = true),
   });
-  const response = await sentAnswer(new Response(source, { headers: { "content-type": "text/event-stream" } }));
+  const response = await rewriteResponse(new Response(source, { headers: { "content-type": "text/event-stream" } }));
   await new Promise((go) => setTimeout(go, 20));
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";

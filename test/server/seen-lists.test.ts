@@ -5,7 +5,7 @@ import { Registry } from "../../src/registry/registry.ts";
 import type { Principal } from "../../src/server/auth/principal.ts";
 import { settingsOf } from "../../src/server/mcp/options.ts";
 import { Peers } from "../../src/server/mcp/peers.ts";
-import { SeenLists } from "../../src/server/mcp/seen-lists.ts";
+import { VisibleLists } from "../../src/server/mcp/seen-lists.ts";
 import { ToolList } from "../../src/server/mcp/tool-list.ts";
 import { tool } from "../runtime/bench-runtime.ts";
 
@@ -24,7 +24,7 @@ test("a change that a caller sees by its rights of now is told, whatever they we
       let may: readonly string[] | undefined = ["a"];
       const settings = settingsOf({ toolsFor: () => (may === undefined ? undefined : { allow: [...may] }) });
       const shared = { tools: new ToolList(registry, settings), peers: new Peers(registry, settings), settings };
-      const lists = new SeenLists(shared, { caller: { id: ANN.id, principal: ANN } });
+      const lists = new VisibleLists(shared, { caller: { id: ANN.id, principal: ANN } });
       const seen = (): readonly string[] => NAMES.filter((name) => registry.get(name) !== undefined && may?.includes(name) !== false);
       let askedWith: readonly string[] | undefined = may;
       for (const one of steps) {
@@ -36,7 +36,7 @@ test("a change that a caller sees by its rights of now is told, whatever they we
         if (registry.get(one.turns) === undefined) registry.register(tool(one.turns, () => 1));
         else registry.unregister(one.turns);
         const isSeen = seen().join() !== before.join();
-        const told = lists.toolsChanged();
+        const told = lists.hasNewTools();
         if (isSeen) expect(told).toBe(true);
         else if (may !== undefined && may === askedWith) expect(told).toBe(false);
         askedWith = may;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
 import { SessionLog } from "../../src/session/session-log.ts";
-import { conversationOf } from "../../src/runtime/session-messages.ts";
+import { buildConversation } from "../../src/runtime/session-messages.ts";
 
 function message(role: "user" | "system", content: string): SessionEvent {
   return { type: "message-add", sessionId: "s", at: 0, message: { role, content } };
@@ -15,7 +15,7 @@ test("F3.40 a log that forgets its oldest events keeps the messages that steer t
   log.push(message("system", "Be kind."));
   for (let index = 4; index < 12; index++) log.push(message("user", String(index)));
   const said = (of: SessionLog): readonly unknown[] =>
-    conversationOf([...of.forgottenSystemMessages, ...of.events()]).map((one) => ("content" in one ? one.content : one));
+    buildConversation([...of.droppedSystemMessages, ...of.events()]).map((one) => ("content" in one ? one.content : one));
   expect(log.firstKept).toBeGreaterThan(5);
   expect(said(log).slice(0, 2)).toEqual(["Be brief.", "Be kind."]);
   expect(said(branch)).toEqual(["Be brief."]);
@@ -30,7 +30,7 @@ test("a log knows the calls that were taken back when it has forgotten how, and 
   log.push(rollback("second"));
   branch.push(rollback("own"));
   for (let index = 0; index < 12; index++) log.push(message("user", String(index)));
-  const takenBack = (of: SessionLog): readonly string[] => ["first", "second", "own", "other"].filter((id) => of.wasTakenBack(id));
+  const takenBack = (of: SessionLog): readonly string[] => ["first", "second", "own", "other"].filter((id) => of.wasRevoked(id));
   expect(log.firstKept).toBeGreaterThan(2);
   expect([log, branch, inner].map(takenBack)).toEqual([["first", "second"], ["first", "own"], []]);
 });

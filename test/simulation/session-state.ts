@@ -24,7 +24,7 @@ export function checkVoided(session: RuntimeSession): number {
     if (isNested) nested++;
     if (!isNested && !voided.has(event.callId)) continue;
     voided.set(event.callId, String(asOrder(event.call.input)["tag"]));
-    if (!session.wasTakenBack(event.callId)) throw new Broken(16, `${event.callId} counts, and what it was made in is void.`);
+    if (!session.wasRevoked(event.callId)) throw new Broken(16, `${event.callId} counts, and what it was made in is void.`);
   }
   const shown = session.messages({ maxTurns: 0 }).find((message) => "callId" in message && voided.has(message.callId));
   if (shown !== undefined) throw new Broken(16, `a model is shown ${JSON.stringify(shown)}, which is void.`);

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isInside } from "../../src/core/effects.ts";
+import { isSameOrInside } from "../../src/core/effects.ts";
 import type { CacheStore } from "../../src/core/store.ts";
 import { MemoryCache } from "../../src/store/memory/memory-cache.ts";
 import { outerResources } from "../../src/store/sql/resource-versions.ts";
@@ -16,7 +16,7 @@ test("the resources around another one are those it is inside of", () => {
   fc.assert(
     fc.property(resource, (inner) => {
       const prefixes = Array.from({ length: inner.length }, (_, length) => inner.slice(0, length));
-      expect(outerResources(inner)).toEqual(prefixes.filter((outer) => isInside(inner, outer)));
+      expect(outerResources(inner)).toEqual(prefixes.filter((outer) => isSameOrInside(inner, outer)));
     }),
     { numRuns: inCI ? 2_000 : 100 },
   );
@@ -168,5 +168,5 @@ async function keep(cache: CacheStore, key: string, body: string, resources: rea
 }
 
 function conflict(read: readonly string[], written: readonly string[]): boolean {
-  return read.some((one) => written.some((other) => isInside(one, other) || isInside(other, one)));
+  return read.some((one) => written.some((other) => isSameOrInside(one, other) || isSameOrInside(other, one)));
 }

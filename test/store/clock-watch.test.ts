@@ -18,7 +18,7 @@ function watched() {
       await clock.advance(after);
       return time;
     };
-    await watch.reading(ask, (time) => time);
+    await watch.measure(ask, (time) => time);
   };
   return { clock, watch, read };
 }
@@ -35,10 +35,10 @@ test.each([
   await read(late);
   await clock.advance(5_000);
   await read();
-  expect([watch.wasSet, watch.evenForMs <= 5_000]).toEqual([true, true]);
+  expect([watch.wasSet, watch.steadyForMs <= 5_000]).toEqual([true, true]);
   await clock.advance(5_000);
   await read();
-  expect(watch.evenForMs).toBeGreaterThanOrEqual(5_000);
+  expect(watch.steadyForMs).toBeGreaterThanOrEqual(5_000);
 });
 
 test("a clock that nobody sets is even, also with answers that come late, and where it drifts or is put right a little each time", async () => {
@@ -56,5 +56,5 @@ test("a clock that nobody sets is even, also with answers that come late, and wh
     await clock.advance(10_000);
     await read({ set: -TOLERANCE_MS + 100 });
   }
-  expect([watch.wasSet, watch.evenForMs]).toEqual([false, clock.now() - 30]);
+  expect([watch.wasSet, watch.steadyForMs]).toEqual([false, clock.now() - 30]);
 });

@@ -8,7 +8,7 @@ import type { Store } from "../../src/core/store.ts";
 import { explainSqlite } from "../../src/store/sqlite/sqlite-error.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
-import { callEnd, message, messages } from "../../src/testing/store-case.ts";
+import { callEndEvent, messageEvent, messageEvents } from "../../src/testing/store-case.ts";
 import { localStore, type LocalStore, type LocalStoreOptions } from "./local-store.ts";
 import { temporaryFile } from "./temporary-file.ts";
 import { testInCI } from "../test-in-ci.ts";
@@ -29,20 +29,20 @@ describe("I02 when the disk is full", () => {
     };
     let failure: unknown;
     while (failure === undefined) {
-      written.push(callEnd("a", { text: "x".repeat(5_000), number: written.length }));
+      written.push(callEndEvent("a", { text: "x".repeat(5_000), number: written.length }));
       log.append(written.slice(-1));
       failure = await caught(log.whenDurable());
       if (failure === undefined) acknowledged = written.length;
     }
     expect(failure).toMatchObject(error);
     await expect(log.close()).rejects.toMatchObject(error);
-    log.append([message("a", 2)]);
+    log.append([messageEvent("a", 2)]);
     expect((await store.read("a")).events).toEqual(written.slice(0, acknowledged));
-    expect((await log.read()).events).toEqual([...written, message("a", 2)]);
+    expect((await log.read()).events).toEqual([...written, messageEvent("a", 2)]);
 
     file.exec("PRAGMA max_page_count = 100000");
     await log.close();
-    expect((await store.read("a")).events).toEqual([...written, message("a", 2)]);
+    expect((await store.read("a")).events).toEqual([...written, messageEvent("a", 2)]);
     expect(acknowledged).toBeGreaterThan(2);
     await store.close();
   });
@@ -53,7 +53,7 @@ describe("I02 when the disk is full", () => {
     await log.whenDurable();
     await store.writable?.();
     file.exec("PRAGMA max_page_count = 1");
-    log.append([callEnd("a", "x".repeat(100_000))]);
+    log.append([callEndEvent("a", "x".repeat(100_000))]);
     const full = { code: "store_failed", message: expect.stringContaining("SQLITE_FULL") };
     await expect(log.whenDurable()).rejects.toMatchObject(full);
     await expect(store.writable?.()).rejects.toMatchObject(full);
@@ -72,10 +72,10 @@ describe("I02 when the disk is full", () => {
     for (const log of logs) await log.whenDurable();
     file.exec("PRAGMA max_page_count = 1");
     for (const log of logs) {
-      log.append([callEnd(log.sessionId, "x".repeat(100_000))]);
+      log.append([callEndEvent(log.sessionId, "x".repeat(100_000))]);
       await expect(log.close()).rejects.toMatchObject({ code: "store_failed" });
     }
-    logs[1]?.append([message("used", 2)]);
+    logs[1]?.append([messageEvent("used", 2)]);
     const { store: other } = await openLocal(path);
     await clock.advance(1_000); // still no space
     await expect(other.claim("left")).rejects.toMatchObject({ code: "resource_busy" });
@@ -94,7 +94,7 @@ describe("I02 when the disk is full", () => {
     const log = store.create("a", { at: 1, durability: "sync" });
     await log.whenDurable();
     file.exec("PRAGMA max_page_count = 1");
-    log.append([callEnd("a", "x".repeat(100_000))]);
+    log.append([callEndEvent("a", "x".repeat(100_000))]);
     await expect(store.close()).rejects.toMatchObject({ code: "store_failed" });
     await expect(store.read("a")).rejects.toThrow("is closed");
     await expect(log.whenDurable()).rejects.toMatchObject({ code: "store_failed" });
@@ -109,14 +109,14 @@ test("I02 while another process has the file locked for longer than busyTimeoutM
   await log.whenDurable();
   const other = new DatabaseSync(path);
   other.exec("BEGIN IMMEDIATE");
-  log.append([message("a", 1)]);
+  log.append([messageEvent("a", 1)]);
   await expect(log.whenDurable()).rejects.toMatchObject({ code: "store_failed", message: expect.stringContaining("(SQLITE_BUSY)") });
-  log.append([message("a", 2)]);
+  log.append([messageEvent("a", 2)]);
   await expect(log.whenDurable()).rejects.toMatchObject({ code: "store_failed" });
   await expect(store.claim("b")).rejects.toMatchObject({ code: "not_found" });
   other.exec("ROLLBACK");
   await log.whenDurable();
-  expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
+  expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 2));
   other.close();
   await store.close();
 });
@@ -147,11 +147,11 @@ testInCI(
     const store = sqliteStore({ path, busyTimeoutMs: 1000 });
     await store.open();
     const log = store.create("a", { at: 1, durability: "sync" });
-    log.append([message("a", 1)]);
+    log.append([messageEvent("a", 1)]);
     await log.whenDurable();
     const other = new DatabaseSync(path);
     other.exec("BEGIN IMMEDIATE"); // the thread waits with what is appended, and answers nothing that comes after it
-    log.append([message("a", 2)]);
+    log.append([messageEvent("a", 2)]);
     await new Promise((resolve) => setImmediate(resolve)); // until it is on its way to the thread
     const waits = [log.whenDurable(), store.read("a"), store.cache.get("k", 0)].map(caught);
     await (await started).terminate();
@@ -166,7 +166,7 @@ testInCI(
     await expect(store.close()).rejects.toMatchObject(error);
     other.close();
     const { store: next } = await openLocal(path);
-    expect((await next.read("a")).events).toEqual([message("a", 1)]);
+    expect((await next.read("a")).events).toEqual([messageEvent("a", 1)]);
     await next.close();
   },
 );
@@ -180,7 +180,7 @@ describe("I01 a log that is damaged", () => {
       "update haft_event set body = replace(body, 'message 3', 'message 4') where session = '\"a\"' and position = 3",
     );
     const damage = { position: 3, reason: "its checksum is wrong" };
-    expect(await store.read("a")).toEqual({ events: messages("a", 1, 2), next: undefined, damage });
+    expect(await store.read("a")).toEqual({ events: messageEvents("a", 1, 2), next: undefined, damage });
     const error = {
       code: "corrupt_record",
       message: 'Session "a" is damaged after its first 2 events (event 3: its checksum is wrong).',
@@ -217,7 +217,7 @@ describe("I01 a log that is damaged", () => {
   ])("ends where %s", async (_, change, sound, reason) => {
     const { store } = await damagedStore(change);
     const page = await store.read("a");
-    expect(page.events).toEqual(messages("a", 1, sound));
+    expect(page.events).toEqual(messageEvents("a", 1, sound));
     if (reason === undefined) expect(page.damage).toBe(undefined);
     else expect(page).toMatchObject({ next: undefined, damage: { position: sound + 1, reason: expect.stringContaining(reason) } });
     await store.close();
@@ -225,11 +225,11 @@ describe("I01 a log that is damaged", () => {
 
   test("with sound checksums but no event in it ends there too", async () => {
     const { store, log } = await openLocal(":memory:");
-    const rows = [JSON.stringify(message("a", 1)), '{"type":"message-add","sessionId":"a","at":1}', JSON.stringify(message("a", 3))];
+    const rows = [JSON.stringify(messageEvent("a", 1)), '{"type":"message-add","sessionId":"a","at":1}', JSON.stringify(messageEvent("a", 3))];
     const events = rows.map((body) => ({ at: 1, type: "message-add", callId: undefined, body }));
     await log.commit([{ sessionId: "a", epoch: 1, create: { at: 1, durability: "sync" }, from: 1, events }]);
     const page = await store.read("a");
-    expect([page.events, page.damage?.position, page.next]).toEqual([[message("a", 1)], 2, undefined]);
+    expect([page.events, page.damage?.position, page.next]).toEqual([[messageEvent("a", 1)], 2, undefined]);
     expect(page.damage?.reason).toContain("$.message");
     await store.close();
   });
@@ -251,11 +251,11 @@ describe("I01 a log that is damaged", () => {
     file.exec(
       "insert into haft_event (session, position, at, type, call_id, body, checksum) values ('\"a\"', 2, 1, 'message-add', null, '{}', 'x')",
     );
-    log?.append(messages("a", 1, 2));
-    other?.append([message("b", 1)]);
+    log?.append(messageEvents("a", 1, 2));
+    other?.append([messageEvent("b", 1)]);
     await expect(log?.whenDurable()).rejects.toMatchObject({ code: "corrupt_record" });
     await other?.whenDurable();
-    expect([(await store.read("a")).events, (await store.read("b")).events]).toEqual([[], [message("b", 1)]]);
+    expect([(await store.read("a")).events, (await store.read("b")).events]).toEqual([[], [messageEvent("b", 1)]]);
     await store.close();
   });
 
@@ -264,11 +264,11 @@ describe("I01 a log that is damaged", () => {
     const [log, other] = ["a", "b"].map((id) => store.create(id, { at: 1, durability: "sync" }));
     await other?.whenDurable();
     file.exec("update haft_session set length = 5 where id = '\"a\"'");
-    log?.append([message("a", 1)]);
-    other?.append([message("b", 1)]);
+    log?.append([messageEvent("a", 1)]);
+    other?.append([messageEvent("b", 1)]);
     await expect(log?.whenDurable()).rejects.toMatchObject({ code: "corrupt_record" });
     await other?.whenDurable();
-    expect(() => log?.append([message("a", 2)])).toThrow(expect.objectContaining({ code: "corrupt_record" }));
+    expect(() => log?.append([messageEvent("a", 2)])).toThrow(expect.objectContaining({ code: "corrupt_record" }));
     await store.close();
   });
 });
@@ -276,7 +276,7 @@ describe("I01 a log that is damaged", () => {
 describe("a branch of a parent that is damaged", () => {
   test("is read up to the damage, and no further", async () => {
     const { store } = await damagedStore("update haft_event set at = 9 where session = '\"a\"' and position = 2", true);
-    expect(await store.read("branch")).toMatchObject({ events: messages("a", 1, 1), damage: { position: 2 } });
+    expect(await store.read("branch")).toMatchObject({ events: messageEvents("a", 1, 1), damage: { position: 2 } });
     await expect(store.claim("branch")).rejects.toMatchObject({ code: "corrupt_record" });
     await store.close();
   });
@@ -295,7 +295,7 @@ describe("a branch of a parent that is damaged", () => {
 
   test("gives what it can when only its length is damaged", async () => {
     const { store } = await damagedStore("update haft_session set length = 3 where id = '\"branch\"'", true);
-    const events = [...messages("a", 1, 3), message("branch", 4)];
+    const events = [...messageEvents("a", 1, 3), messageEvent("branch", 4)];
     expect(await store.read("branch")).toMatchObject({ events, next: undefined, damage: { position: 5 } });
     await store.close();
   });
@@ -303,13 +303,13 @@ describe("a branch of a parent that is damaged", () => {
 
 test("I11 a commit whose answer was lost is not done twice when it is repeated, alone or with what came after", async () => {
   const { store, log } = await openLocal(":memory:");
-  const rows = [1, 2, 3].map((at) => ({ at, type: "message-add", callId: undefined, body: JSON.stringify(message("a", at)) }));
+  const rows = [1, 2, 3].map((at) => ({ at, type: "message-add", callId: undefined, body: JSON.stringify(messageEvent("a", at)) }));
   const first = { sessionId: "a", epoch: 1, create: { at: 1, durability: "sync" }, from: 1, events: rows.slice(0, 2) } as const;
   expect(await log.commit([first])).toEqual([]);
   expect(await log.commit([first])).toEqual([]);
   expect(await log.commit([{ ...first, events: rows }])).toEqual([]);
   expect(await log.commit([{ sessionId: "a", epoch: 1, from: 2, events: rows.slice(1) }])).toEqual([]);
-  expect((await store.read("a")).events).toEqual(messages("a", 1, 3));
+  expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 3));
   for (const wrong of [
     { sessionId: "a", epoch: 1, from: 2, events: rows.slice(0, 2) },
     { sessionId: "a", epoch: 1, from: 5, events: rows.slice(0, 1) },
@@ -317,7 +317,7 @@ test("I11 a commit whose answer was lost is not done twice when it is repeated, 
   ]) {
     expect(await log.commit([wrong])).toMatchObject([{ sessionId: "a", error: { code: "conflict" } }]);
   }
-  expect((await store.read("a")).events).toEqual(messages("a", 1, 3));
+  expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 3));
   await store.close();
 });
 
@@ -353,8 +353,8 @@ async function openLocal(path: string, options: LocalStoreOptions = {}): Promise
 /** Sessions `a` and `b` of five events each, and perhaps a branch of `a` after three, with one thing changed behind the store's back. */
 async function damagedStore(change: string, withBranch = false): Promise<LocalStore> {
   const local = await openLocal(temporaryFile());
-  for (const id of ["a", "b"]) await written(local.store, id, { events: messages(id, 1, 5) });
-  if (withBranch) await written(local.store, "branch", { events: messages("branch", 4, 4), shared: 3 });
+  for (const id of ["a", "b"]) await written(local.store, id, { events: messageEvents(id, 1, 5) });
+  if (withBranch) await written(local.store, "branch", { events: messageEvents("branch", 4, 4), shared: 3 });
   local.file.exec(change);
   return local;
 }

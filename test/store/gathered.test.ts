@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { Gathered } from "../../src/store/records/gathered.ts";
+import { Batcher } from "../../src/store/records/gathered.ts";
 import { gate } from "../runtime/bench-runtime.ts";
 
 test("issue 21 callers of one moment are answered together, and those that come meanwhile with the next", async () => {
   const groups: (readonly number[])[] = [];
   const open = gate();
-  const gathered = new Gathered<number, number>(async (items) => {
+  const gathered = new Batcher<number, number>(async (items) => {
     groups.push(items);
     if (groups.length === 1) await open.promise;
     return items.length;
@@ -24,7 +24,7 @@ test("issue 21 callers of one moment are answered together, and those that come 
 
 test("issue 21 work that fails is told to its own callers, and the next goes on", async () => {
   let runs = 0;
-  const gathered = new Gathered<number, number>(async () => {
+  const gathered = new Batcher<number, number>(async () => {
     if (++runs === 1) throw new Error("lost");
     return runs;
   });

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
-import { whileWritten, writtenJson } from "../../src/core/base/written-json.ts";
+import { withCachedJsonText, findCachedJsonText } from "../../src/core/base/written-json.ts";
 import type { ContentPart } from "../../src/core/content.ts";
 import { writeEvent } from "../../src/store/records/event-text.ts";
-import { bytesOfPieces, joinPieces, mostChars } from "../../src/store/records/json-pieces.ts";
+import { bytesOfPieces, joinPieces, maxCharsOf } from "../../src/store/records/json-pieces.ts";
 
 const LONG = `"quoted" \\ é € \u{1f600} \ud800 \u0000\n`.repeat(20_000);
 const image: ContentPart = { type: "image", data: "aGk=", mediaType: "image/png" };
@@ -26,7 +26,7 @@ test.each<[string, SessionEvent]>([
   if (typeof body === "string") throw new Error("It was written in one piece.");
   const text = joinPieces(body);
   expect(JSON.parse(text)).toEqual(event);
-  expect(text.length).toBeLessThanOrEqual(mostChars(body));
+  expect(text.length).toBeLessThanOrEqual(maxCharsOf(body));
   expect(bytesOfPieces(body)).toBeLessThanOrEqual(Buffer.byteLength(text));
 });
 
@@ -38,7 +38,7 @@ test("an event without a long text, and one that could come to more characters t
 test("an answer whose JSON is at hand is not written again, and is a piece of its own only as long as it is", () => {
   const output = Object.freeze([Object.freeze({ "a\u2028": `"\ud800` }), 1]);
   const event = keep({ output, content: [image] });
-  const { body } = whileWritten(output, JSON.stringify(output), () => writeEvent(event));
+  const { body } = withCachedJsonText(output, JSON.stringify(output), () => writeEvent(event));
   expect(body).toContainEqual({ json: JSON.stringify(output) });
   expect(JSON.parse(joinPieces(body))).toEqual(event);
   expect(writeEvent(event).body).toBe(JSON.stringify(event));
@@ -46,11 +46,11 @@ test("an answer whose JSON is at hand is not written again, and is a piece of it
 
 test("a value that is no object has no text at hand, and work that throws leaves none", () => {
   const output = [1];
-  expect(whileWritten(7, "7", () => writtenJson(7))).toBeUndefined();
+  expect(withCachedJsonText(7, "7", () => findCachedJsonText(7))).toBeUndefined();
   expect(() =>
-    whileWritten(output, "[1]", () => {
+    withCachedJsonText(output, "[1]", () => {
       throw new Error("no");
     }),
   ).toThrow("no");
-  expect(writtenJson(output)).toBeUndefined();
+  expect(findCachedJsonText(output)).toBeUndefined();
 });

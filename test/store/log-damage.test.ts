@@ -6,7 +6,7 @@ import type { SessionEvent } from "../../src/core/event.ts";
 import { isToolError } from "../../src/core/error.ts";
 import type { Store } from "../../src/core/store.ts";
 import { seededRandom } from "../../src/testing/fake-ports.ts";
-import { callEnd, message, messages } from "../../src/testing/store-case.ts";
+import { callEndEvent, messageEvent, messageEvents } from "../../src/testing/store-case.ts";
 import { localStore } from "./local-store.ts";
 import { inCI } from "../ci.ts";
 
@@ -22,9 +22,9 @@ const FLIPS = inCI ? 1_000 : 40;
 
 /** What is in the files. */
 const EXPECTED: ReadonlyMap<string, readonly SessionEvent[]> = new Map([
-  ["one", [...messages("one", 1, 20), callEnd("one", { text: "x".repeat(9_000) }), ...messages("one", 22, 25)]],
-  ["branch", [...messages("one", 1, 10), ...messages("branch", 11, 15)]],
-  ["two", [message("two", 1), callEnd("two", { text: "ü\u0000\ud800".repeat(500) }), ...messages("two", 3, 12)]],
+  ["one", [...messageEvents("one", 1, 20), callEndEvent("one", { text: "x".repeat(9_000) }), ...messageEvents("one", 22, 25)]],
+  ["branch", [...messageEvents("one", 1, 10), ...messageEvents("branch", 11, 15)]],
+  ["two", [messageEvent("two", 1), callEndEvent("two", { text: "ü\u0000\ud800".repeat(500) }), ...messageEvents("two", 3, 12)]],
 ]);
 
 /** Every third of the last bytes in CI, elsewhere every 91st: the last cut of both is at the end of a page. */

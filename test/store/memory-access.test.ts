@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { KEYED_REQUEST_KEPT_MS } from "../../src/core/access-store.ts";
+import { KEYED_REQUEST_RETENTION_MS } from "../../src/core/access-store.ts";
 import { MemoryAccess } from "../../src/store/memory/memory-access.ts";
 
 test("issue 19.6 a memory that is full refuses new keyed requests, keeps those it has, and takes new ones when they are a day old", async () => {
@@ -11,8 +11,8 @@ test("issue 19.6 a memory that is full refuses new keyed requests, keeps those i
     code: "unavailable",
     retryable: true,
     outcome: "not_started",
-    retryAfterMs: KEYED_REQUEST_KEPT_MS - 10,
+    retryAfterMs: KEYED_REQUEST_RETENTION_MS - 10,
   });
   expect(await begin("a", 20)).toMatchObject({ key: "a", answer: "x".repeat(600) });
-  expect(await begin("b", KEYED_REQUEST_KEPT_MS + 1)).toBeUndefined();
+  expect(await begin("b", KEYED_REQUEST_RETENTION_MS + 1)).toBeUndefined();
 });

@@ -3,7 +3,7 @@ import { memoryStore } from "../../src/store/memory-store.ts";
 import { accessStoreContract } from "../../src/testing/access-store-contract.ts";
 import { approvalStoreContract } from "../../src/testing/approval-store-contract.ts";
 import { jobStoreContract } from "../../src/testing/job-store-contract.ts";
-import { message } from "../../src/testing/store-case.ts";
+import { messageEvent } from "../../src/testing/store-case.ts";
 import { storeContract } from "../../src/testing/store-contract.ts";
 
 const contract = [...storeContract, ...jobStoreContract, ...accessStoreContract, ...approvalStoreContract].filter(
@@ -17,17 +17,17 @@ test.each(contract)("the memory store keeps the contract: $title", async ({ run 
 test("F0.28 nobody waits for a store that keeps nothing", async () => {
   const store = memoryStore();
   const log = store.create("a", { at: 1, durability: "sync" });
-  log.append([message("a", 1)]);
+  log.append([messageEvent("a", 1)]);
   expect([store.kind, store.outlivesProcess, log.whenDurable()]).toEqual(["memory", false, undefined]);
 });
 
 test("a thousand branches of branches share one log", async () => {
   const store = memoryStore();
-  store.create("0", { at: 0, durability: "sync" }).append([message("0", 0)]);
+  store.create("0", { at: 0, durability: "sync" }).append([messageEvent("0", 0)]);
   for (let depth = 1; depth <= 1_000; depth++) {
     const parent = { sessionId: String(depth - 1), length: depth };
-    store.create(String(depth), { at: depth, durability: "sync", parent }).append([message(String(depth), depth)]);
+    store.create(String(depth), { at: depth, durability: "sync", parent }).append([messageEvent(String(depth), depth)]);
   }
   const { events } = await store.read("1000", { limit: 2_000 });
-  expect(events).toEqual(Array.from({ length: 1_001 }, (_, depth) => message(String(depth), depth)));
+  expect(events).toEqual(Array.from({ length: 1_001 }, (_, depth) => messageEvent(String(depth), depth)));
 });

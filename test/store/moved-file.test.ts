@@ -3,14 +3,14 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { EventLog } from "../../src/core/store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
-import { messages } from "../../src/testing/store-case.ts";
+import { messageEvents } from "../../src/testing/store-case.ts";
 import { temporaryFile } from "./temporary-file.ts";
 
 async function openLog(path: string): Promise<{ readonly log: EventLog; close(): Promise<void> }> {
   const store = sqliteStore({ path });
   await store.open();
   const log = store.create("s", { at: 0, durability: "sync" });
-  log.append(messages("s", 1, 2));
+  log.append(messageEvents("s", 1, 2));
   await log.whenDurable();
   return { log, close: () => store.close().catch(() => {}) };
 }
@@ -19,7 +19,7 @@ test("I02 what is written after the file was removed is not acknowledged", async
   const path = temporaryFile();
   const { log, close } = await openLog(path);
   rmSync(path);
-  log.append(messages("s", 3, 3));
+  log.append(messageEvents("s", 3, 3));
   await expect(log.whenDurable()).rejects.toMatchObject({
     code: "store_failed",
     message: expect.stringContaining("no longer exists"),
@@ -35,11 +35,11 @@ test("I02 nor is what is written while another file stands in its place; once it
   await other.open();
   await other.close();
   renameSync(`${path}.other`, path);
-  log.append(messages("s", 3, 3));
+  log.append(messageEvents("s", 3, 3));
   await expect(log.whenDurable()).rejects.toMatchObject({ message: expect.stringContaining("is not the one that was opened") });
   renameSync(`${path}.away`, path);
   await log.whenDurable();
-  expect((await log.read()).events).toEqual(messages("s", 1, 3));
+  expect((await log.read()).events).toEqual(messageEvents("s", 1, 3));
   await close();
 });
 
@@ -53,7 +53,7 @@ test.each<readonly [string, (bytes: number) => number]>([
   const { log, close } = await openLog(path);
   truncateSync(path, left(statSync(path).size));
   for (let number = 3; number < 10; number++) {
-    log.append(messages("s", number, number));
+    log.append(messageEvents("s", number, number));
     await expect(log.whenDurable()).rejects.toMatchObject({ code: "corrupt_record", message: expect.stringContaining("was truncated to") });
   }
   await close();
@@ -62,19 +62,19 @@ test.each<readonly [string, (bytes: number) => number]>([
 test("I02 a file that another program made shorter by a vacuum is written as before", async () => {
   const path = temporaryFile();
   const { log, close } = await openLog(path);
-  log.append(messages("s", 3, 3_000));
+  log.append(messageEvents("s", 3, 3_000));
   await log.whenDurable();
   const other = new DatabaseSync(path);
   other.exec(
     "create table other (body); insert into other select randomblob(4000) from haft_event limit 500; pragma wal_checkpoint(truncate)",
   );
-  log.append(messages("s", 3_001, 3_001));
+  log.append(messageEvents("s", 3_001, 3_001));
   await log.whenDurable();
   const before = statSync(path).size;
   other.exec("drop table other; vacuum; pragma wal_checkpoint(truncate)");
   other.close();
   expect(statSync(path).size).toBeLessThan(before);
-  log.append(messages("s", 3_002, 3_002));
+  log.append(messageEvents("s", 3_002, 3_002));
   await log.whenDurable();
   expect(log.length).toBe(3_002);
   await close();

@@ -18,7 +18,7 @@ test("issue 21.2 an owner that leaves in the middle of a beat is gone for good: 
   await migrate(connection);
   const owner = new Owner(connection);
   await connection.tables.transaction().execute((transaction) => owner.register(transaction));
-  owner.confirm();
+  owner.confirmRegistration();
   const answered = Promise.withResolvers<void>();
   const slow: KyselyPlugin = {
     transformQuery: ({ node }) => node,
@@ -27,13 +27,13 @@ test("issue 21.2 an owner that leaves in the middle of a beat is gone for good: 
       return result;
     },
   };
-  const beat = owner.beat(connection.tables.withPlugin(slow));
-  const left = owner.leave(connection.tables);
+  const beat = owner.sendHeartbeat(connection.tables.withPlugin(slow));
+  const left = owner.unregister(connection.tables);
   await new Promise((resolve) => setImmediate(resolve));
   answered.resolve();
   await Promise.all([beat, left]);
   expect(await connection.tables.selectFrom("haft_owner").select("id").execute()).toEqual([]);
-  expect(await new Owner(connection).living(connection.tables)).toEqual([]);
+  expect(await new Owner(connection).listLiving(connection.tables)).toEqual([]);
 });
 
 /** Owners over one database whose clock can be set, while the time that elapses goes on. */
@@ -53,7 +53,7 @@ async function fleetOfOwners() {
   const tables = connection.tables;
   const register = async (owner: Owner): Promise<string> => {
     await tables.transaction().execute((transaction) => owner.register(transaction));
-    owner.confirm();
+    owner.confirmRegistration();
     return owner.id ?? "";
   };
   return {
@@ -72,9 +72,9 @@ async function found(
   of: { readonly tables: Kysely<Tables>; readonly id: string },
 ) {
   const { tables, id } = of;
-  if (look === "gone") return (await owner.gone(tables, [id])).length === 0 ? id : undefined;
+  if (look === "gone") return (await owner.filterGone(tables, [id])).length === 0 ? id : undefined;
   if (look === "describe") return await owner.describe(tables, id);
-  if (look === "all") return (await owner.all(tables)).filter(({ isAlive }) => isAlive);
+  if (look === "all") return (await owner.listAll(tables)).filter(({ isAlive }) => isAlive);
   return await owner[look](tables);
 }
 
@@ -86,17 +86,17 @@ describe("an owner is judged by lengths of time alone", () => {
       const [living, ended, looking, late] = [owner(), owner(), owner(), owner()];
       const [livingId, endedId] = [await register(living), await register(ended)];
       await register(looking);
-      expect(await looking.gone(tables, [livingId, endedId])).toEqual([]);
-      expect(await late.living(tables)).toHaveLength(3);
+      expect(await looking.filterGone(tables, [livingId, endedId])).toEqual([]);
+      expect(await late.listLiving(tables)).toHaveLength(3);
       setClock(ms);
       for (let passedMs = 0; passedMs <= 3 * LEASE_MS; passedMs += 1_000) {
-        if (passedMs % HEARTBEAT_MS === HEARTBEAT_MS - 1_000) await living.beat(tables);
-        expect(await looking.gone(tables, [livingId])).toEqual([]);
-        expect(await looking.living(tables)).toContain(livingId);
+        if (passedMs % HEARTBEAT_MS === HEARTBEAT_MS - 1_000) await living.sendHeartbeat(tables);
+        expect(await looking.filterGone(tables, [livingId])).toEqual([]);
+        expect(await looking.listLiving(tables)).toContain(livingId);
         if (passedMs === 2_000) await register(late); // which forgets those that ended long ago
         await clock.advance(1_000);
       }
-      expect(await looking.gone(tables, [livingId, endedId])).toEqual([endedId]);
+      expect(await looking.filterGone(tables, [livingId, endedId])).toEqual([endedId]);
       expect(await looking.describe(tables, endedId)).toBeUndefined();
     },
   );
@@ -107,11 +107,11 @@ describe("an owner is judged by lengths of time alone", () => {
     const [livingId, endedId] = [await register(living), await register(ended)];
     setClock(-3_600_000);
     const come = owner();
-    expect(await come.gone(tables, [livingId, endedId])).toEqual([]);
+    expect(await come.filterGone(tables, [livingId, endedId])).toEqual([]);
     await clock.advance(HEARTBEAT_MS);
-    await living.beat(tables);
+    await living.sendHeartbeat(tables);
     await clock.advance(LEASE_MS - HEARTBEAT_MS);
-    expect(await come.gone(tables, [livingId, endedId])).toEqual([endedId]);
+    expect(await come.filterGone(tables, [livingId, endedId])).toEqual([endedId]);
   });
 
   const looks = ["living", "gone", "describe", "all", "others"] as const;
@@ -121,15 +121,15 @@ describe("an owner is judged by lengths of time alone", () => {
     const livingId = await register(living);
     for (const meanwhile of [() => setClock(3_600_000), () => clock.advance(LEASE_MS + 1)]) {
       for (let beats = 0; beats <= 4; beats++) {
-        await looking.living(tables);
+        await looking.listLiving(tables);
         await clock.advance(HEARTBEAT_MS);
-        await living.beat(tables);
+        await living.sendHeartbeat(tables);
       }
       const answered = tables.withPlugin({
         transformQuery: ({ node }) => node,
         async transformResult({ result }) {
           await meanwhile();
-          await living.beat(tables);
+          await living.sendHeartbeat(tables);
           return result;
         },
       });
@@ -148,7 +148,7 @@ describe("an owner is judged by lengths of time alone", () => {
         const endedId = await register(owner());
         await clock.advance(DAY_MS / 2);
         setClock((drift * DAY_MS) / 2);
-        expect(await looking.gone(tables, [endedId])).toEqual([endedId]);
+        expect(await looking.filterGone(tables, [endedId])).toEqual([endedId]);
       }
     },
   );
@@ -157,6 +157,6 @@ describe("an owner is judged by lengths of time alone", () => {
     const { tables, clock, register, owner } = await fleetOfOwners();
     const endedId = await register(owner());
     await clock.advance(LEASE_MS + 1);
-    expect(await owner().gone(tables, [endedId])).toEqual([endedId]);
+    expect(await owner().filterGone(tables, [endedId])).toEqual([endedId]);
   });
 });

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
-import { messages } from "../../src/testing/store-case.ts";
+import { messageEvents } from "../../src/testing/store-case.ts";
 import { runCrashDrill, type KillReport } from "./crash-drill.ts";
 import { localStore } from "./local-store.ts";
 import { allHeard, heard, letGo, startProcess } from "./run-process.ts";
@@ -54,7 +54,7 @@ describe("two processes at once:", SLOW, () => {
     expect(await Promise.all(writers.map(({ ended }) => ended))).toEqual([0, 0, 0]);
     const { store, file } = localStore(path);
     await store.open();
-    for (const id of names.flat()) expect((await store.read(id)).events).toEqual(messages(id, 1, 100));
+    for (const id of names.flat()) expect((await store.read(id)).events).toEqual(messageEvents(id, 1, 100));
     const steps = file.prepare("select count(*) as all_of_them, count(distinct version) as versions from haft_migration").get();
     expect(steps?.["all_of_them"]).toBe(steps?.["versions"]);
     await store.close();
@@ -100,7 +100,7 @@ testInCI("a process that does not wait ends by itself when what it appended is w
   expect(await writer.ended).toBe(0);
   const { store } = localStore(path);
   await store.open();
-  for (const id of ["a", "b"]) expect((await store.read(id)).events).toEqual(messages(id, 1, 1));
+  for (const id of ["a", "b"]) expect((await store.read(id)).events).toEqual(messageEvents(id, 1, 1));
   await store.close();
 });
 
@@ -156,10 +156,10 @@ describe("I04 I08 a session belongs to its owner", () => {
     await second.store.open();
     await first.store.create("a", { at: 1, durability: "sync" }).whenDurable();
     execute(path, "delete from haft_owner");
-    await first.log.beat();
+    await first.log.sendHeartbeat();
     await expect(second.store.claim("a")).rejects.toMatchObject({ code: "resource_busy" });
     execute(path, "update haft_owner set seen_at = 0");
-    await first.log.beat();
+    await first.log.sendHeartbeat();
     await expect(second.store.claim("a")).rejects.toMatchObject({ code: "resource_busy" });
     await second.store.close();
     await first.store.close();

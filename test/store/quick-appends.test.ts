@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { messages } from "../../src/testing/store-case.ts";
+import { messageEvents } from "../../src/testing/store-case.ts";
 import { localStore } from "./local-store.ts";
 import { temporaryFile } from "./temporary-file.ts";
 
@@ -23,16 +23,16 @@ test.each(Object.entries(CHANGES))(
   async (change, code) => {
     const { store, file } = localStore(temporaryFile());
     const [one, other] = [store.create("one", OPTIONS), store.create("other", OPTIONS)];
-    one.append(messages("one", 1, 2));
-    other.append(messages("other", 1, 2));
+    one.append(messageEvents("one", 1, 2));
+    other.append(messageEvents("other", 1, 2));
     await other.whenDurable();
-    one.append(messages("one", 3, 3));
+    one.append(messageEvents("one", 3, 3));
     await one.whenDurable();
     file.exec(`update haft_session set ${change} where id = '"one"'`);
-    one.append(messages("one", 4, 5));
-    other.append(messages("other", 3, 5));
+    one.append(messageEvents("one", 4, 5));
+    other.append(messageEvents("other", 3, 5));
     await Promise.all([expect(one.whenDurable()).rejects.toMatchObject({ code }), other.whenDurable()]);
-    expect((await store.read("other")).events).toEqual(messages("other", 1, 5));
+    expect((await store.read("other")).events).toEqual(messageEvents("other", 1, 5));
     expect(file.prepare(`select count(*) as count from haft_event where session = '"one"'`).get()).toEqual({ count: 3 });
     await store.close();
   },
@@ -41,40 +41,40 @@ test.each(Object.entries(CHANGES))(
 test("what is written to known sessions, to new ones and to a branch of one in a single group is all there", async () => {
   const { store } = localStore(temporaryFile());
   const known = store.create("known", OPTIONS);
-  known.append(messages("known", 1, 3));
+  known.append(messageEvents("known", 1, 3));
   await known.whenDurable();
-  known.append(messages("known", 4, 5));
+  known.append(messageEvents("known", 4, 5));
   const branch = store.create("branch", { ...OPTIONS, parent: { sessionId: "known", length: 5 } });
   const added = store.create("added", OPTIONS);
-  for (const log of [branch, added]) log.append(messages(log.sessionId, log.length + 1, log.length + 2));
-  known.append(messages("known", 6, 6));
+  for (const log of [branch, added]) log.append(messageEvents(log.sessionId, log.length + 1, log.length + 2));
+  known.append(messageEvents("known", 6, 6));
   for (const log of [known, branch, added]) await log.whenDurable();
-  expect((await store.read("known")).events).toEqual(messages("known", 1, 6));
-  expect((await store.read("branch")).events).toEqual([...messages("known", 1, 5), ...messages("branch", 6, 7)]);
-  expect((await store.read("added")).events).toEqual(messages("added", 1, 2));
+  expect((await store.read("known")).events).toEqual(messageEvents("known", 1, 6));
+  expect((await store.read("branch")).events).toEqual([...messageEvents("known", 1, 5), ...messageEvents("branch", 6, 7)]);
+  expect((await store.read("added")).events).toEqual(messageEvents("added", 1, 2));
   await store.close();
 });
 
 test("a commit that failed leaves nothing behind, and is made again with what came after it", async () => {
   const { store, file } = localStore(temporaryFile());
   const log = store.create("one", OPTIONS);
-  log.append(messages("one", 1, 2));
+  log.append(messageEvents("one", 1, 2));
   await log.whenDurable();
   file.exec("PRAGMA max_page_count = 1"); // no more than there are
-  log.append(messages("one", 3, 400));
+  log.append(messageEvents("one", 3, 400));
   await expect(log.whenDurable()).rejects.toMatchObject({ code: "store_failed", message: expect.stringContaining("SQLITE_FULL") });
-  expect((await store.read("one")).events).toEqual(messages("one", 1, 2));
+  expect((await store.read("one")).events).toEqual(messageEvents("one", 1, 2));
   file.exec("PRAGMA max_page_count = 100000");
-  log.append(messages("one", 401, 401));
+  log.append(messageEvents("one", 401, 401));
   await log.whenDurable();
-  expect((await store.read("one")).events).toEqual(messages("one", 1, 401));
+  expect((await store.read("one")).events).toEqual(messageEvents("one", 1, 401));
   await store.close();
 });
 
 test("logs that are confirmed together are asked about by one statement, which changes nothing and finds the one that is lost", async () => {
   const { store, file } = localStore(temporaryFile());
   const logs = ["lost", ...Array.from({ length: 99 }, (_, index) => `kept ${index}`)].map((id) => store.create(id, OPTIONS));
-  for (const log of logs) log.append(messages(log.sessionId, 1, 1));
+  for (const log of logs) log.append(messageEvents(log.sessionId, 1, 1));
   await Promise.all(logs.map(async (log) => log.whenDurable()));
   const texts: string[] = [];
   const prepare = file.prepare.bind(file);

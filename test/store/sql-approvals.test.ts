@@ -29,7 +29,7 @@ test.each([
   await migrate(connection);
   const [gone, asking, looking] = [new Owner(connection), new Owner(connection), new LookingOwner(connection)];
   await new SqlApprovals(connection, gone).put(question);
-  await gone.leave(connection.tables);
+  await gone.unregister(connection.tables);
   looking.afterLook = () => new SqlApprovals(connection, asking).put(question);
   const approvals = new SqlApprovals(connection, looking);
   await withdraw(approvals);

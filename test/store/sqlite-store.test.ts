@@ -9,7 +9,7 @@ import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { accessStoreContract } from "../../src/testing/access-store-contract.ts";
 import { approvalStoreContract } from "../../src/testing/approval-store-contract.ts";
 import { jobStoreContract } from "../../src/testing/job-store-contract.ts";
-import { message, messages } from "../../src/testing/store-case.ts";
+import { messageEvent, messageEvents } from "../../src/testing/store-case.ts";
 import { storeContract } from "../../src/testing/store-contract.ts";
 import { localStore } from "./local-store.ts";
 import { temporaryFile } from "./temporary-file.ts";
@@ -93,7 +93,7 @@ describe("a store that cannot be used says why:", () => {
     change(path, "delete from haft_migration where version = 99");
     const { store } = localStore(path);
     await store.open();
-    expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
+    expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 2));
   });
 
   test("its SQLite can lose commits", () => {
@@ -108,14 +108,14 @@ test("a store opens when it is first needed, and tries again when it could not",
   const path = temporaryFile("new/sessions.db");
   const store = sqliteStore({ path });
   const log = store.create("a", { at: 1, durability: "sync" });
-  log.append([message("a", 1)]);
+  log.append([messageEvent("a", 1)]);
   for (const attempt of [() => log.whenDurable(), () => store.list(), () => store.cache.get("k", 0), () => log.close()]) {
     await expect(attempt()).rejects.toMatchObject({ code: "store_failed" });
   }
   mkdirSync(dirname(path));
-  expect((await log.read()).events).toEqual(messages("a", 1, 1));
+  expect((await log.read()).events).toEqual(messageEvents("a", 1, 1));
   await log.close();
-  expect((await store.read("a")).events).toEqual(messages("a", 1, 1));
+  expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 1));
   await store.close();
 });
 
@@ -125,7 +125,7 @@ test("a store that is opened for reading changes nothing and refuses to", async 
   const { store } = localStore(path, { readOnly: true });
   await store.open();
   const error = { code: "store_failed", message: `The store ${path} was opened for reading only.` };
-  expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
+  expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 2));
   expect(() => store.create("b", { at: 1, durability: "sync" })).toThrow(expect.objectContaining(error));
   await expect(store.claim("a")).rejects.toMatchObject(error);
   await expect(store.remove("a")).rejects.toMatchObject(error);
@@ -144,7 +144,7 @@ test("a store whose first process was killed in the middle of a transaction can 
   expect(spawnSync(process.execPath, ["-e", program]).signal).toBe("SIGKILL");
   expect(existsSync(`${path}-journal`)).toBe(true);
   const { store } = localStore(path, { readOnly: true });
-  expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
+  expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 2));
   await store.close();
 });
 
@@ -169,7 +169,7 @@ test("what cannot be written as JSON, or could not be read back, is refused when
   await store.open();
   const log = store.create("a", { at: 1, durability: "sync" });
   const deep = (levels: number): unknown => Array.from({ length: levels }).reduce((inner) => [inner], 1);
-  const append = (value: unknown) => () => log.append([message("a", 1), { ...message("a", 2), extra: value } as never]);
+  const append = (value: unknown) => () => log.append([messageEvent("a", 1), { ...messageEvent("a", 2), extra: value } as never]);
   const cycle: unknown[] = [];
   cycle.push(cycle);
   for (const value of [1n, cycle]) expect(append(value)).toThrow(expect.objectContaining({ code: "not_json" }));
@@ -178,14 +178,14 @@ test("what cannot be written as JSON, or could not be read back, is refused when
   expect(append(deep(128))).toThrow(expect.objectContaining({ code: "too_large" }));
   append({ nested: deep(100), text: '"[[[{{{\\"' })();
   await log.whenDurable();
-  expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
+  expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 2));
   await store.close();
 });
 
 async function filled(store: Store): Promise<void> {
   await store.open();
   const log = store.create("a", { at: 1, durability: "sync" });
-  log.append(messages("a", 1, 2));
+  log.append(messageEvents("a", 1, 2));
   await store.close();
 }
 

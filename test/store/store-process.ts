@@ -8,7 +8,7 @@ import { isToolError } from "../../src/core/error.ts";
 import { isPostgresUrl } from "../../src/store/postgres/postgres-settings.ts";
 import { postgresStore } from "../../src/store/postgres-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
-import { message } from "../../src/testing/store-case.ts";
+import { messageEvent } from "../../src/testing/store-case.ts";
 
 const [action = "", path = "", ...ids] = process.argv.slice(2);
 /** A short lease, so that a test need not wait long for its end. */
@@ -43,7 +43,7 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
       say(
         await outcome(async () => {
           const log = store.create(id, { at: 1, durability: "sync" });
-          log.append([message(`${process.pid}`, 1)]);
+          log.append([messageEvent(`${process.pid}`, 1)]);
           await log.whenDurable();
         }),
       );
@@ -63,7 +63,7 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
     for (const id of ids) {
       const log = store.create(id, { at: 1, durability: "sync" });
       for (let number = 1; number <= 100; number++) {
-        log.append([message(id, number)]);
+        log.append([messageEvent(id, number)]);
         await log.whenDurable();
       }
       say(id);
@@ -86,7 +86,7 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
     const log = store.create(id, { at: 1, durability: "sync" });
     for (let said = "won"; said === "won"; say(said))
       said = await outcome(async () => {
-        log.append([message(id, log.length + 1)]);
+        log.append([messageEvent(id, log.length + 1)]);
         await log.whenDurable();
       });
     await store.close();
@@ -94,7 +94,7 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
   /** Appends, and neither waits nor closes. */
   async leave() {
     await store.open();
-    for (const id of ids) store.create(id, { at: 1, durability: "sync" }).append([message(id, 1)]);
+    for (const id of ids) store.create(id, { at: 1, durability: "sync" }).append([messageEvent(id, 1)]);
   },
   /** Writes two sessions by turns until it is killed, and says how long they are whenever it is durable. */
   async drill() {
@@ -110,7 +110,7 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
     for (let step = 0; ; step++) {
       for (const log of logs) {
         const from = log.length + 1;
-        log.append(Array.from({ length: 1 + (step % 3) }, (_, index) => message(log.sessionId, from + index)));
+        log.append(Array.from({ length: 1 + (step % 3) }, (_, index) => messageEvent(log.sessionId, from + index)));
       }
       for (const log of logs) await log.whenDurable();
       say(logs.map((log) => log.length));

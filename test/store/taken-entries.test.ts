@@ -1,7 +1,7 @@
 /** Entries that were taken from the queue of sessions, and how taking them ends. */
 import type { PgBoss } from "pg-boss";
 import { expect, test } from "vitest";
-import { TakenEntries } from "../../src/store/postgres/taken-entries.ts";
+import { QueueConsumer } from "../../src/store/postgres/taken-entries.ts";
 import { FakeClock, settle } from "../../src/testing/fake-ports.ts";
 import { gate } from "../runtime/bench-runtime.ts";
 
@@ -17,7 +17,7 @@ function take(boss: Partial<Record<"fetch" | "complete" | "fail" | "touch", () =
     ...boss,
   } as unknown as PgBoss; // the part of it that is used
   const onError = (error: unknown): never => expect.fail(String(error));
-  return { clock, entries: new TakenEntries({ boss: all, queue: "q", work, concurrency: 1, onError, pollMs: () => 1_000, clock }) };
+  return { clock, entries: new QueueConsumer({ boss: all, queue: "q", work, concurrency: 1, onError, pollMs: () => 1_000, clock }) };
 }
 
 const ENTRY = { id: "1", retryCount: 0, data: {} };

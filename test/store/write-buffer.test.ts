@@ -25,21 +25,21 @@ test("an append that nobody waits for goes at the end of the event loop's turn, 
   add(buffer, log, 6);
   await setImmediate();
   await turns();
-  expect([disk.tries, disk.written, buffer.holds(log)]).toEqual([3, { a: [1, 2, 3, 4, 5, 6] }, false]);
+  expect([disk.tries, disk.written, buffer.hasEntries(log)]).toEqual([3, { a: [1, 2, 3, 4, 5, 6] }, false]);
 });
 
 test("what was appended so far is waited for, and not what is appended meanwhile", async () => {
   const disk = new Disk();
   const { buffer, log, other } = setUp(disk);
-  await buffer.written();
+  await buffer.whenWritten();
   expect(disk.tries).toBe(0);
   add(buffer, log, 1);
-  const written = buffer.written();
+  const written = buffer.whenWritten();
   await Promise.resolve();
   expect(disk.tries).toBe(1); // at once, as for every wait
   add(buffer, other, 1);
   await written;
-  expect([disk.written, buffer.waiting(log), buffer.waiting(other)]).toEqual([{ a: [1] }, [], [expect.objectContaining({ at: 1 })]]);
+  expect([disk.written, buffer.bufferedRows(log), buffer.bufferedRows(other)]).toEqual([{ a: [1] }, [], [expect.objectContaining({ at: 1 })]]);
   await buffer.flush();
 });
 
@@ -210,7 +210,7 @@ test("a session that is refused loses what it has, and the others do not", async
   await expect(buffer.whenDurable(log)).rejects.toMatchObject({ code: "conflict" });
   await buffer.flush();
   expect([disk.groups, disk.written, log.lost, other.lost]).toEqual([[["a 1-1", "b 1-1"], ["b 2-2"]], { b: [1, 2] }, ["conflict"], []]);
-  expect(buffer.holds(log)).toBe(false);
+  expect(buffer.hasEntries(log)).toBe(false);
 });
 
 test("what is given up is not written, unless it is under way already", async () => {
@@ -324,7 +324,7 @@ describe("calls of many sessions that wait for the same group", () => {
     for (const log of logs) add(buffer, log, 1);
     add(buffer, new TestLog("large"), ...range(1, 5_000)); // in neither group
     await expect(buffer.flush()).rejects.toBe(full);
-    expect([disk.mostUnderWay, logs.filter((log) => buffer.holds(log)).length, Object.keys(disk.written).length]).toEqual([2, 16, 17]);
+    expect([disk.mostUnderWay, logs.filter((log) => buffer.hasEntries(log)).length, Object.keys(disk.written).length]).toEqual([2, 16, 17]);
   });
 
   test("I11 L05 lose nothing and double nothing, whichever commits fail, before or after they did their work", async () => {

@@ -2,7 +2,7 @@ import type { Attributes } from "@opentelemetry/api";
 import { expect, test } from "vitest";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ModelTool } from "../../src/core/model.ts";
-import { requestContents } from "../../src/telemetry/recorded-messages.ts";
+import { toRequestAttributes } from "../../src/telemetry/recorded-messages.ts";
 
 const MOST = 16_384;
 const MANY = Object.fromEntries(
@@ -11,7 +11,7 @@ const MANY = Object.fromEntries(
 
 function contentsOf(messages: readonly ModelMessage[], tools: readonly ModelTool[] = []): Attributes {
   const redact = (text: string): string => text.replaceAll("Ada", "[user]");
-  return requestContents({ messages, tools }, { recordInputs: true, recordOutputs: true, redact });
+  return toRequestAttributes({ messages, tools }, { recordInputs: true, recordOutputs: true, redact });
 }
 
 function toolsIn(attributes: Attributes): unknown {
@@ -43,7 +43,7 @@ test.each([0, 1])("a tool whose schema is too long is there without it, with the
 
 test("a schema of which redact makes no JSON is left out", () => {
   const tools = [{ name: "small", description: "S.", inputSchema: { type: "object" } }];
-  const attributes = requestContents({ messages: [], tools }, { recordInputs: true, recordOutputs: true, redact: () => "{" });
+  const attributes = toRequestAttributes({ messages: [], tools }, { recordInputs: true, recordOutputs: true, redact: () => "{" });
   expect(toolsIn(attributes)).toEqual([{ type: "function", name: "small", description: "{" }]);
 });
 
@@ -73,7 +73,7 @@ test("each text of a message that is too long is freed of secrets once, however 
   const redact = (text: string): string => (seen.push(text), text);
   const content = ["a", "b", "c"].map((letter) => ({ type: "text" as const, text: letter.repeat(100_000) }));
   const inputSchema = { type: "object", properties: MANY };
-  requestContents(
+  toRequestAttributes(
     { messages: [{ role: "user", at: 0, content }], tools: [{ name: "large", description: "L.", inputSchema }] },
     { recordInputs: true, recordOutputs: true, redact },
   );

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { recordedText, shortened } from "../../src/telemetry/recorded-text.ts";
+import { toRecordedText, shortenText } from "../../src/telemetry/recorded-text.ts";
 
 const LOGIN = { token: "abcdef123456", cookie: "sid=9f8e7d", pin: "4711", authorization: "Token zzzz9999", user: "ada" };
 const HELD = /abcdef123456|9f8e7d|4711|zzzz9999/u;
@@ -16,7 +16,7 @@ test.each([
   ["text in a value", { body: JSON.stringify(LOGIN) }],
   ["text in text", JSON.stringify([{ type: "text", text: JSON.stringify(LOGIN) }])],
 ])("secrets are struck out by the names of properties in %s", (_, value) => {
-  const text = recordedText(value, undefined);
+  const text = toRecordedText(value, undefined);
   expect(text).not.toMatch(HELD);
   expect(text).toContain("ada");
 });
@@ -28,14 +28,14 @@ test.each([
   ["a quoted text", '"{" is a brace', '"{" is a brace'],
   ["JSON that is damaged, in lines", '{"a": 1,\n  "b": [\n', '{"a": 1,\n  "b": [\n'],
 ])("%s stays as it is", (_, value, text) => {
-  expect(recordedText(value, undefined)).toBe(text);
+  expect(toRecordedText(value, undefined)).toBe(text);
 });
 
 test.each([
   ["throws", () => expect.fail("redact failed")],
   ["answers with no text", () => undefined as unknown as string],
 ])("nothing is sent of a text that redact cannot redact: it %s", (_, redact) => {
-  expect(recordedText({ user: "ada" }, redact)).toBe("[not redacted]");
+  expect(toRecordedText({ user: "ada" }, redact)).toBe("[not redacted]");
 });
 
 test("nothing is sent of a value in which secrets cannot be looked for, as a property of it throws", () => {
@@ -44,22 +44,22 @@ test("nothing is sent of a value in which secrets cannot be looked for, as a pro
       throw new Error("It throws.");
     },
   };
-  expect(recordedText(value, undefined)).toBe("[not redacted]");
+  expect(toRecordedText(value, undefined)).toBe("[not redacted]");
 });
 
 test("a word of several million characters is cut as every text", () => {
-  expect(recordedText({ image: "a".repeat(8_000_000) }, undefined)).toMatch(/^\{"image":"a{16000}a*…$/u);
+  expect(toRecordedText({ image: "a".repeat(8_000_000) }, undefined)).toMatch(/^\{"image":"a{16000}a*…$/u);
 });
 
 test("a text has whole characters only, also where it is cut", () => {
-  expect(recordedText(`a${"😀".repeat(10_000)}`, undefined).isWellFormed()).toBe(true);
-  expect(recordedText("a\ud83d", undefined)).toBe("a\ufffd");
+  expect(toRecordedText(`a${"😀".repeat(10_000)}`, undefined).isWellFormed()).toBe(true);
+  expect(toRecordedText("a\ud83d", undefined)).toBe("a\ufffd");
 });
 
 test("a text is at most 16,384 characters long with its ellipsis, and a text of that length is whole", () => {
-  expect(recordedText("x".repeat(16_384), undefined)).toBe("x".repeat(16_384));
-  expect(recordedText("x".repeat(16_385), undefined)).toBe(`${"x".repeat(16_383)}…`);
-  expect(shortened("x".repeat(20), 10)).toBe("xxxxxxxxx…");
+  expect(toRecordedText("x".repeat(16_384), undefined)).toBe("x".repeat(16_384));
+  expect(toRecordedText("x".repeat(16_385), undefined)).toBe(`${"x".repeat(16_383)}…`);
+  expect(shortenText("x".repeat(20), 10)).toBe("xxxxxxxxx…");
 });
 
 const KEY = `-----BEGIN PRIVATE KEY-----\n${"MIIEvQIBADANBgkqhkiG9w0BAQ\n".repeat(4_000)}-----END PRIVATE KEY-----`;
@@ -107,8 +107,8 @@ const LONG: readonly (readonly [string, unknown])[] = [
 
 test("of a long text as much is found as of the whole, which redact is given", () => {
   for (const [title, value] of LONG) {
-    const whole = recordedText(value, (text) => text);
-    expect({ title, text: recordedText(value, undefined) }).toEqual({ title, text: whole });
+    const whole = toRecordedText(value, (text) => text);
+    expect({ title, text: toRecordedText(value, undefined) }).toEqual({ title, text: whole });
   }
 });
 
@@ -120,6 +120,6 @@ test("values behind those that are kept are not looked at", () => {
       return "a note of some length";
     },
   }));
-  recordedText(items, undefined);
+  toRecordedText(items, undefined);
   expect(looked).toBeLessThan(5_000);
 });

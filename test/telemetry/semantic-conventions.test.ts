@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { PROVIDER_NAMES } from "../../src/model/provider-names.ts";
-import { modelNames } from "../../src/telemetry/semantic-conventions.ts";
+import { splitModelName } from "../../src/telemetry/semantic-conventions.ts";
 import * as wire from "../../src/wire/wire.ts";
 
 /** Those of the conventions. @see https://github.com/open-telemetry/semantic-conventions-genai — `gen_ai.provider.name` in `model/gen-ai/registry.yaml` */
@@ -22,7 +22,7 @@ const OTHERS = ["openai-compatible", "ollama", "openrouter", "together", "firewo
 const LOCAL = ["vllm", "sglang", "llama-cpp", "lm-studio"];
 
 test("every provider has the conventions' word for it where there is one", () => {
-  const words = PROVIDER_NAMES.map((name) => modelNames(`${name}/some/model`));
+  const words = PROVIDER_NAMES.map((name) => splitModelName(`${name}/some/model`));
   expect(new Set(words.map(({ model }) => model))).toEqual(new Set(["some/model"]));
   const own = words.map(({ provider }) => provider).filter((provider) => !CONVENTIONS.has(provider));
   expect(own.toSorted()).toEqual([...OTHERS, ...LOCAL].toSorted());
@@ -42,7 +42,7 @@ test("a model that is named after its wire format has the provider that speaks i
     wire.openAiChat("xai"),
     wire.openAiResponses(),
   ];
-  expect(formats.map(({ name }) => modelNames(`${name}/m`).provider)).toEqual([
+  expect(formats.map(({ name }) => splitModelName(`${name}/m`).provider)).toEqual([
     "anthropic",
     "aws.bedrock",
     "cohere",
@@ -55,5 +55,5 @@ test("a model that is named after its wire format has the provider that speaks i
     "x_ai",
     "openai",
   ]);
-  expect(modelNames("m")).toEqual({ provider: "_OTHER", model: "m" });
+  expect(splitModelName("m")).toEqual({ provider: "_OTHER", model: "m" });
 });

@@ -6,7 +6,7 @@ import { ToolError } from "../../src/core/error.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
 import { sensitivityOf } from "../../src/toolsets/files/sensitive-paths.ts";
-import { namesBelow, windowsNameProblem } from "../../src/toolsets/files/workspace-path.ts";
+import { segmentsBelow, findWindowsNameProblem } from "../../src/toolsets/files/workspace-path.ts";
 import { FakeSession, TemporaryWorkspace } from "./temporary-workspace.ts";
 import { testInCI } from "../test-in-ci.ts";
 
@@ -348,7 +348,7 @@ describe("G02 on Windows", () => {
     "com10.txt",
     "a b.txt",
     "nul-1",
-  ])("%j may name a file", (path) => expect(windowsNameProblem(path)).toBeUndefined());
+  ])("%j may name a file", (path) => expect(findWindowsNameProblem(path)).toBeUndefined());
 
   test.each([
     ["a.txt::$DATA", "a.txt::$DATA"],
@@ -361,7 +361,7 @@ describe("G02 on Windows", () => {
     ["a*.txt", "a*.txt"],
     ["a\nb", "a\nb"],
   ])("%j is another name of a file, a stream or a device", (path, name) =>
-    expect(windowsNameProblem(path)).toBe(`${JSON.stringify(name)} is not a valid file name on Windows`),
+    expect(findWindowsNameProblem(path)).toBe(`${JSON.stringify(name)} is not a valid file name on Windows`),
   );
 });
 
@@ -371,7 +371,7 @@ test.each([
   ["D:\\", "D:\\src\\a.ts", "\\"],
   ["D:\\work", "D:\\work\\src\\a.ts", "\\"],
 ])("patterns begin in the folder that is searched, also where it is a whole drive: %s", (folder, path, separator) => {
-  expect(namesBelow(folder, path, separator)).toEqual(["src", "a.ts"]);
+  expect(segmentsBelow(folder, path, separator)).toEqual(["src", "a.ts"]);
 });
 
 describe("G04 writes that become code", () => {

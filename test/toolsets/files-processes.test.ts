@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { bundledProgram } from "../bundled-program.ts";
-import { putInPlace } from "../../src/toolsets/files/put-in-place.ts";
+import { renameOver } from "../../src/toolsets/files/put-in-place.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
 
@@ -66,7 +66,7 @@ describe("changes of one file by two processes", { timeout: 60_000 }, () => {
       setTimeout(() => renameSync(lock, target), 50);
       await Promise.resolve();
     };
-    const placing = putInPlace(workspace.path("own.tmp"), target, { check, signal: new AbortController().signal });
+    const placing = renameOver(workspace.path("own.tmp"), target, { check, signal: new AbortController().signal });
     await expect(placing).rejects.toThrow("it changed");
     expect({ seen, text: workspace.text("a.txt") }).toEqual({ seen: ["one", "theirs"], text: "theirs" });
     expect(readdirSync(workspace.root).sort()).toEqual(["a.txt", "own.tmp", "theirs.tmp"]);

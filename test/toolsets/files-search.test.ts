@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, symlinkSync, truncateSync, utimesSync, rmSync } from "node:fs";
 import { sep } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { ignoreRules } from "../../src/toolsets/files/ignore-rules.ts";
+import { createIgnoreRules } from "../../src/toolsets/files/ignore-rules.ts";
 import { Walk } from "../../src/toolsets/files/walk.ts";
 import { Workspace } from "../../src/toolsets/files/workspace-path.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
@@ -292,7 +292,7 @@ test("a folder that cannot be opened on the way is counted, so that the answer s
     names.push(name);
     rmSync(workspace.path("z"), { recursive: true });
   }
-  expect([names, walk.unopened]).toEqual([["a.txt"], 1]);
+  expect([names, walk.unopenedCount]).toEqual([["a.txt"], 1]);
 });
 
 test("a name that reads from right to left is listed with its marks as escapes", async () => {
@@ -303,8 +303,8 @@ test("a name that reads from right to left is listed with its marks as escapes",
 
 test("of ignore files one below the other no more than two thousand rules hold together", () => {
   const text = Array.from({ length: 1_500 }, (_, index) => `a${index}`).join("\n");
-  const outer = ignoreRules(undefined, text);
-  const middle = ignoreRules(outer, text);
-  const inner = ignoreRules(ignoreRules(middle, text), "b");
+  const outer = createIgnoreRules(undefined, text);
+  const middle = createIgnoreRules(outer, text);
+  const inner = createIgnoreRules(createIgnoreRules(middle, text), "b");
   expect([outer.count, middle.count, inner.count]).toEqual([1_000, 2_000, 2_000]);
 });

@@ -1,6 +1,6 @@
 import { readdirSync, type Stats } from "node:fs";
 import { expect, test, vi } from "vitest";
-import { putInPlace } from "../../src/toolsets/files/put-in-place.ts";
+import { renameOver } from "../../src/toolsets/files/put-in-place.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
 
 vi.mock("node:fs", async (original) => {
@@ -22,6 +22,6 @@ function ofName(path: string, stats: Stats | undefined): Stats | undefined {
 test("a file is put in place where each of its names has an inode of its own", async () => {
   const workspace = new TemporaryWorkspace({ "a.txt": "old", "own.tmp": "new" });
   const signal = AbortSignal.timeout(5_000);
-  await putInPlace(workspace.path("own.tmp"), workspace.path("a.txt"), { check: () => Promise.resolve(), signal });
+  await renameOver(workspace.path("own.tmp"), workspace.path("a.txt"), { check: () => Promise.resolve(), signal });
   expect([workspace.text("a.txt"), readdirSync(workspace.root).sort()]).toEqual(["new", ["a.txt", "own.tmp"]]);
 });

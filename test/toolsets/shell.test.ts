@@ -9,7 +9,7 @@ import { createRuntime } from "../../src/runtime/runtime.ts";
 import { pythonToolset, shellToolset } from "../../src/toolsets/shell.ts";
 import { HAS_PYTHON, HAS_SANDBOX, SANDBOX, bash, folderWith, isRunning, openedRuntime } from "./programs/program-room.ts";
 import { IN_CI, inCI } from "../ci.ts";
-import { waitsFor } from "../../src/toolsets/programs/waiting-commands.ts";
+import { findBlockingCommand } from "../../src/toolsets/programs/waiting-commands.ts";
 import { testInCI } from "../test-in-ci.ts";
 
 describe("F1.64 a command that is refused or fails", () => {
@@ -94,7 +94,7 @@ describe("F1.64 a command that is refused or fails", () => {
     "psql -c 'select 1'",
     "ssh host ls",
   ])("%j does not wait for input", (command) => {
-    expect(waitsFor(command)).toBeUndefined();
+    expect(findBlockingCommand(command)).toBeUndefined();
   });
 
   test.each([
@@ -121,7 +121,7 @@ describe("F1.64 a command that is refused or fails", () => {
     "watch -n 1 ls",
     "su -l www",
   ])("%j waits for input, and is named as it was written", (command) => {
-    expect(waitsFor(`echo; ${command}`)?.part).toBe(command.replace(/^FOO=1 \\\n /u, ""));
+    expect(findBlockingCommand(`echo; ${command}`)?.part).toBe(command.replace(/^FOO=1 \\\n /u, ""));
   });
 
   test("a command that would wait is named as it was written, with what is quoted in it", async () => {

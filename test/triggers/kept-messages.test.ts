@@ -8,7 +8,7 @@ import type { StoreChange } from "../../src/core/store-changes.ts";
 import { fakePorts, type FakePorts } from "../../src/testing/fake-ports.ts";
 import type { Channel, ChannelOptions } from "../../src/triggers/channel.ts";
 import { createChannels } from "../../src/triggers/channels.ts";
-import { heldQueues } from "../../src/triggers/held-messages.ts";
+import { getHeldQueues } from "../../src/triggers/held-messages.ts";
 
 const SECOND_MS = 1_000;
 const NEVER = new AbortController().signal;
@@ -70,7 +70,7 @@ function bench(options: ChannelOptions = {}): Bench {
   const warnings = () => ports.log.lines.map(({ message }) => message);
   const failNext = (method: string, retryable = true): void => void failing.set(method, retryable);
   const answerNext = (method: string, answered: Promise<void>): void => void late.set(method, answered);
-  const remembered = () => [...heldQueues(channels).keys()];
+  const remembered = () => [...getHeldQueues(channels).keys()];
   return { ports, channel, twin, kept, remembered, calls, failNext, answerNext, tell, warnings };
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../src/core/base/json.ts";
-import { checkTemplate, fillTemplate } from "../../src/triggers/prompt-template.ts";
+import { checkPromptTemplate, fillPromptTemplate } from "../../src/triggers/prompt-template.ts";
 
 const message = (content: string, metadata: JsonObject = {}) => ({
   id: "m1",
@@ -16,20 +16,20 @@ test("F1.61 placeholders are filled, those of metadata by path, and nothing is f
   const metadata = { topic: "rain", where: { city: "Bonn" }, "a.b": 1, list: [1] };
   const template =
     "{channel} {sender} {message_id} {metadata.topic} {metadata.where.city} {metadata.a.b} {metadata.list} {metadata.none} {content}";
-  expect(fillTemplate(template, message("{sender} $& {{content}}", metadata))).toBe("news Ann m1 rain Bonn 1 [1]  {sender} $& {{content}}");
-  expect(fillTemplate("[{metadata.constructor}{metadata.__proto__}{metadata.where.toString}]", message("", metadata))).toBe("[]");
+  expect(fillPromptTemplate(template, message("{sender} $& {{content}}", metadata))).toBe("news Ann m1 rain Bonn 1 [1]  {sender} $& {{content}}");
+  expect(fillPromptTemplate("[{metadata.constructor}{metadata.__proto__}{metadata.where.toString}]", message("", metadata))).toBe("[]");
 });
 
 test("F1.61 other braces stay, and doubled ones stand for single ones", () => {
   const template = 'Reply as {"a": 1} or {} or { content } for {{content}}';
-  checkTemplate(template);
-  expect(fillTemplate(template, message("x"))).toBe('Reply as {"a": 1} or {} or { content } for {content}');
+  checkPromptTemplate(template);
+  expect(fillPromptTemplate(template, message("x"))).toBe('Reply as {"a": 1} or {} or { content } for {content}');
 });
 
 test.each(["{contents}", "a {metadata} b", "{metadata.}", "{constructor}", "{__proto__}", "{sender.name}"])(
   "F1.61 the template %j has an unknown placeholder and is refused",
   (template) => {
-    expect(() => checkTemplate(template)).toThrow(
+    expect(() => checkPromptTemplate(template)).toThrow(
       expect.objectContaining({ code: "invalid_argument", key: "prompt", hint: expect.stringContaining("{metadata.<key>}") }),
     );
   },
@@ -37,6 +37,6 @@ test.each(["{contents}", "a {metadata} b", "{metadata.}", "{constructor}", "{__p
 
 test("F1.61 a hostile template takes linear time", () => {
   const template = "{".repeat(200_000) + "a".repeat(200_000);
-  checkTemplate(template);
-  expect(fillTemplate(template, message("x"))).toBe(template);
+  checkPromptTemplate(template);
+  expect(fillPromptTemplate(template, message("x"))).toBe(template);
 });

@@ -1,10 +1,10 @@
 /** When schedules fire: midnight, daylight saving time, and rules that cannot be. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { scheduleOf, type ScheduleRule } from "../../src/triggers/schedule.ts";
+import { createSchedule, type ScheduleRule } from "../../src/triggers/schedule.ts";
 
 function times(rule: ScheduleRule, from: string, count: number): readonly string[] {
-  const schedule = scheduleOf(rule);
+  const schedule = createSchedule(rule);
   const found: string[] = [];
   for (let at: number | undefined = Date.parse(from); at !== undefined && found.length < count;) {
     at = schedule.next(at);
@@ -126,7 +126,7 @@ describe("F1.60 the times of a schedule", () => {
     const at = fc.integer({ min: Date.UTC(2026, 0, 1), max: Date.UTC(2027, 0, 1) });
     fc.assert(
       fc.property(rule, zone, at, (one, where, time) => {
-        const schedule = scheduleOf({ ...one, zone: where });
+        const schedule = createSchedule({ ...one, zone: where });
         const latest = schedule.latest(time) ?? NaN;
         const next = schedule.next(time) ?? NaN;
         expect(latest).toBeLessThanOrEqual(time);
@@ -157,7 +157,7 @@ describe("F1.60 the times of a schedule", () => {
     [{ dailyAt: "09:00", zone: "Mars/Olympus" }, "zone", '"Mars/Olympus" is not a time zone'],
     [{ dailyAt: "09:00", zone: "" }, "zone", '"" is not a time zone'],
   ])("%j is refused", (rule, key, message) => {
-    expect(() => scheduleOf(rule)).toThrow(
+    expect(() => createSchedule(rule)).toThrow(
       expect.objectContaining({ code: "invalid_argument", key, message: expect.stringContaining(message) }),
     );
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { secretsIn } from "../../src/trust/sensitive-text.ts";
+import { findSecrets } from "../../src/trust/sensitive-text.ts";
 
 const LONG = 8_000_000;
 
@@ -16,6 +16,6 @@ test.each([
   ["a value that is masked", `password=${"*".repeat(LONG)}`, undefined],
   ["a private key", `-----BEGIN PRIVATE KEY-----\n${"a".repeat(LONG)}`, "private key"],
 ])("secrets are found in a text of millions of characters without a space: %s", (_, text, what) => {
-  const found = secretsIn(text);
+  const found = findSecrets(text);
   expect([found[0]?.what, found.at(-1)?.end]).toEqual(what === undefined ? [undefined, undefined] : [what, text.length]);
 });

@@ -1,7 +1,7 @@
 /** A conversation with a background job, in every wire format: the call answered at once, its end a message of its own. */
 import { afterAll, describe, expect, test } from "vitest";
 import type { JsonValue } from "../../src/core/base/json.ts";
-import { jobMessage, pendingResult } from "../../src/core/job-message.ts";
+import { createJobMessage, createPendingResult } from "../../src/core/job-message.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";
@@ -42,12 +42,12 @@ const BEFORE: readonly ModelMessage[] = [
   said("assistant", "At once."),
   called("call_b", "build::run", { id: "toolu_b", input: { target: "all" } }),
   called("call_t", "clock::now", { id: "toolu_t" }),
-  { role: "result", at: 0, callId: "call_b", result: pendingResult(JOB) },
+  { role: "result", at: 0, callId: "call_b", result: createPendingResult(JOB) },
   answered("call_t", "clock::now", { id: "toolu_t", output: "noon" }),
   said("assistant", "It is noon; the build runs."),
 ];
 const END = answered("call_b", "build::run", { id: "toolu_b", output: { files: 12 } }).result;
-const AFTER: readonly ModelMessage[] = [...BEFORE, { ...jobMessage(JOB, END), at: 0 }, said("user", "And now?")];
+const AFTER: readonly ModelMessage[] = [...BEFORE, { ...createJobMessage(JOB, END), at: 0 }, said("user", "And now?")];
 
 describe("F1.11 a pending call and its end, in every wire format", () => {
   test.each(FORMATS)("$name keeps what was sent before, and pairs every call with one answer", (format) => {
@@ -109,12 +109,12 @@ describe.skipIf(ROWS.length === 0)("F1.11 recorded replies whose first call goes
     const [first] = reply.calls;
     if (first === undefined) return;
     const job = { callId: "call_0", id: first.id, name: first.name, mode: "background" } as const;
-    const placeholder = pendingResult(job);
+    const placeholder = createPendingResult(job);
     const pending = conversationOf(reply, { role: "result", at: 0, callId: "call_0", result: placeholder });
     const direct = conversationOf(reply, { role: "result", at: 0, callId: "call_0", result: { ...placeholder, status: "ok" } });
     expect(format.encodeMessages(pending)).toEqual(format.encodeMessages(direct));
     const { result } = answered("call_0", first.name, { output: { files: 12 } });
-    const ended: readonly ModelMessage[] = [...pending, said("assistant", "It goes on."), { ...jobMessage(job, result), at: 0 }];
+    const ended: readonly ModelMessage[] = [...pending, said("assistant", "It goes on."), { ...createJobMessage(job, result), at: 0 }];
     const [before, after] = [pending, ended].map((messages) => written(format.encodeMessages(messages).messages));
     expect(after?.startsWith(before?.slice(0, -1) ?? "?")).toBe(true);
     if (first.id !== undefined) expect(count(after ?? "", JSON.stringify(first.id))).toBe(count(before ?? "", JSON.stringify(first.id)));

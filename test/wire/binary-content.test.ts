@@ -144,7 +144,7 @@ describe("a file with its bytes", () => {
     fc.assert(
       fc.property(anyFile, ({ data, part }) => {
         const store = new LargeResultStore();
-        store.keep("s1", "c1", undefined, [part]);
+        store.store("s1", "c1", undefined, [part]);
         expect(fieldsWith(data, [resultText(resultOf([part])), store.read("s1", "c1", {}).text])).toEqual([]);
         expect(fieldsWith(data, toCallAnswer(resultOf([part]), undefined))).toEqual(["blob"]);
         expect(fieldsWith(data, toCallAnswer(resultOf([part], BROKEN), undefined))).toEqual([]);

@@ -11,7 +11,7 @@ import { openAiChat } from "../../src/wire/openai-chat.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";
 import type { WireFormat } from "../../src/wire/wire-format.ts";
 import { rolesOf } from "../../src/wire/text/grammar-roles.ts";
-import { TEXT_FORMATS, grammarOf, textFormat } from "../../src/wire/text/formats.ts";
+import { TEXT_FORMATS, getGrammar, textFormat } from "../../src/wire/text/formats.ts";
 import { readPieces } from "./text/reading.ts";
 
 const INPUT = { title: "a b", filter: { id: 5, tags: ["x", "y"] }, dry: true, note: "say {so}", count: 120 };
@@ -99,7 +99,7 @@ const OPEN_HEAD = /<\|start\|>assistant(?!.*to=).*$/u;
 
 /** Whether a reader is shown a text, but for marks around calls, a mark or a head that nothing follows, and what separates or ends calls. */
 function isSaid(name: string, { rest, said }: { readonly rest: string; readonly said: string }): boolean {
-  const { roles } = rolesOf(grammarOf(name));
+  const { roles } = rolesOf(getGrammar(name));
   const around = [...roles].flatMap(([mark, { kind }]) => (kind === "call" ? [] : [mark]));
   const last = [...roles.keys()].find((mark) => rest.endsWith(mark)) ?? "";
   const plain = (text: string): string => around.reduce((left, mark) => left.replaceAll(mark, ""), text).replaceAll(/^[\s,;\]`]+|\s/gu, "");

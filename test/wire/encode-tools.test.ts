@@ -11,7 +11,7 @@ import { mistral } from "../../src/wire/mistral.ts";
 import { ollama } from "../../src/wire/ollama.ts";
 import { openAiChat } from "../../src/wire/openai-chat.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";
-import { providerName, qualifiedNameOf } from "../../src/wire/provider-name.ts";
+import { providerName, toQualifiedName } from "../../src/wire/provider-name.ts";
 import { called, said } from "./conversations.ts";
 
 const FORMATS = [
@@ -104,7 +104,7 @@ describe.each(FORMATS)("$title", ({ format }) => {
     const names = namesIn(written);
     expect(names).toEqual(["a", providerName("b", "1"), providerName("b", "2"), providerName("a.b"), "a_b"]);
     expect(notes).toEqual([{ kind: "quarantined", tool: "default::a", note: "Another tool in the request is also named a." }]);
-    expect(names.map((name) => qualifiedNameOf(name, toolNames))).toEqual(["a", "b", "b", "a.b", "a_b"]);
+    expect(names.map((name) => toQualifiedName(name, toolNames))).toEqual(["a", "b", "b", "a.b", "a_b"]);
   });
 
   test("F4.16 odd names lead back to their tools", () => {
@@ -124,7 +124,7 @@ describe.each(FORMATS)("$title", ({ format }) => {
     const { tools: written, toolNames } = format.encodeTools(odd.map((name) => tool(name)));
     const names = namesIn(written);
     for (const name of names) expect(name).toMatch(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/u);
-    expect(names.map((name) => qualifiedNameOf(name, toolNames))).toEqual(odd);
+    expect(names.map((name) => toQualifiedName(name, toolNames))).toEqual(odd);
     expect(new Set(names).size).toBe(odd.length);
   });
 

@@ -5,8 +5,8 @@ import { crc32 } from "node:zlib";
 import { expect } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import type { ModelCall, ModelEvent, ModelReply, ProviderCall } from "../../src/core/model.ts";
-import { expandParallel } from "../../src/wire/parallel-calls.ts";
-import { qualifiedNameOf } from "../../src/wire/provider-name.ts";
+import { expandParallelCalls } from "../../src/wire/parallel-calls.ts";
+import { toQualifiedName } from "../../src/wire/provider-name.ts";
 import { frameReader } from "../../src/wire/framing/frame-reader.ts";
 import { readWireJson } from "../../src/wire/framing/wire-json.ts";
 import type { Framing, WireFormat } from "../../src/wire/wire-format.ts";
@@ -41,8 +41,8 @@ export function expectedCalls({ expected }: RecordedRow): ExpectedCalls {
     const known = typeof id === "string" && id !== "" ? { id } : {};
     if (kind === "mcp_approval_request") calls.push({ ...known, name: kind, input: askedFor(input) });
     else if (providerExecuted === true) providerCalls.push({ ...known, name: String(name), kind: String(kind), input });
-    else if (kind === "custom") calls.push({ ...known, name: qualifiedNameOf(String(name), new Map()), input: { input } });
-    else calls.push(...expandParallel({ ...known, name: qualifiedNameOf(String(name), new Map()), input }, new Map()));
+    else if (kind === "custom") calls.push({ ...known, name: toQualifiedName(String(name), new Map()), input: { input } });
+    else calls.push(...expandParallelCalls({ ...known, name: toQualifiedName(String(name), new Map()), input }, new Map()));
   }
   return { calls, providerCalls };
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { isJsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import { FINISH_REASONS, endedWell, type ModelEvent, type ModelReply } from "../../src/core/model.ts";
-import { ReplyBuilder, readArguments } from "../../src/wire/reply-builder.ts";
+import { ReplyBuilder, parseArguments } from "../../src/wire/reply-builder.ts";
 
 type Operation = (builder: ReplyBuilder) => void;
 
@@ -21,22 +21,22 @@ const unfinished: fc.Arbitrary<Operation> = fc.oneof(
   texts.map(
     (text): Operation =>
       (builder) =>
-        builder.text(text),
+        builder.addText(text),
   ),
   texts.map(
     (text): Operation =>
       (builder) =>
-        builder.reasoning(text),
+        builder.addReasoning(text),
   ),
   fc.tuple(keys, callNames, kinds).map(
     ([key, name, kind]): Operation =>
       (builder) =>
-        builder.open(key, { id: `id_${key}`, name, kind }),
+        builder.openCall(key, { id: `id_${key}`, name, kind }),
   ),
   fc.tuple(keys, texts).map(
     ([key, text]): Operation =>
       (builder) =>
-        builder.argumentText(key, text),
+        builder.addArgumentText(key, text),
   ),
   fc.tuple(keys, fc.constantFrom({ y: 2 }, TWO, "{}", "{cut", null, 5)).map(
     ([key, input]): Operation =>
@@ -46,21 +46,21 @@ const unfinished: fc.Arbitrary<Operation> = fc.oneof(
   keys.map(
     (key): Operation =>
       (builder) =>
-        builder.seal(key),
+        builder.sealCall(key),
   ),
-  fc.constant<Operation>((builder) => builder.sealAll()),
+  fc.constant<Operation>((builder) => builder.sealAllCalls()),
   keys.map(
     (key): Operation =>
       (builder) =>
-        builder.providerCall({ name: `p${key}`, kind: "web_search_call" }),
+        builder.addProviderCall({ name: `p${key}`, kind: "web_search_call" }),
   ),
   keys.map(
     (key): Operation =>
       (builder) =>
-        builder.media({ type: "image", mediaType: "image/png", data: `${key}` }),
+        builder.addMedia({ type: "image", mediaType: "image/png", data: `${key}` }),
   ),
-  fc.constant<Operation>((builder) => builder.void("again")),
-  fc.constant<Operation>((builder) => builder.native({ format: "some", blocks: [1] })),
+  fc.constant<Operation>((builder) => builder.voidReply("again")),
+  fc.constant<Operation>((builder) => builder.setNative({ format: "some", blocks: [1] })),
 );
 const operations = fc.oneof(
   { weight: 11, arbitrary: unfinished },
@@ -69,7 +69,7 @@ const operations = fc.oneof(
     arbitrary: fc.constantFrom(...FINISH_REASONS).map(
       (reason): Operation =>
         (builder) =>
-          builder.finish(reason),
+          builder.setFinish(reason),
     ),
   },
 );
@@ -85,10 +85,10 @@ function build(some: readonly Operation[]): {
   const events: ModelEvent[] = [];
   for (const operation of some) {
     operation(builder);
-    events.push(...builder.take());
+    events.push(...builder.takeEvents());
   }
-  const reply = builder.end();
-  events.push(...builder.take());
+  const reply = builder.endReply();
+  events.push(...builder.takeEvents());
   return { events, reply, builder };
 }
 
@@ -142,7 +142,7 @@ test("F4.20 a call is told of as open once, and its pieces behind that", () => {
 test("H07 a message that did not end well never tells of a call whose arguments could have been cut off", () => {
   fc.assert(
     fc.property(fc.array(unfinished, { maxLength: 40 }), badEnds, (some, reason) => {
-      const { events, reply } = build([...some, (builder) => builder.finish(reason)]);
+      const { events, reply } = build([...some, (builder) => builder.setFinish(reason)]);
       expect(reply.calls).toEqual([]);
       for (const { call } of ofType(events, "call-seal")) expect(isJsonObject(call.input as JsonValue)).toBe(true);
     }),
@@ -155,7 +155,7 @@ test("what comes behind the end is nothing", () => {
       const { builder, reply } = build(before);
       const was = structuredClone(reply);
       for (const operation of after) operation(builder);
-      expect([builder.take(), builder.end(), builder.end() === reply]).toEqual([[], was, true]);
+      expect([builder.takeEvents(), builder.endReply(), builder.endReply() === reply]).toEqual([[], was, true]);
     }),
   );
 });
@@ -163,12 +163,12 @@ test("what comes behind the end is nothing", () => {
 test("H07 a call that was cut off is told of at the end of a good message, and never of a bad one", () => {
   const cut = (finish: "calls" | "length"): readonly string[] => {
     const operationsOf: readonly Operation[] = [
-      (builder) => builder.open("one", { id: "1", name: "a" }),
-      (builder) => builder.argumentText("one", '{"path": "/et'),
-      (builder) => builder.seal("one"),
-      (builder) => builder.open("two", { id: "2", name: "b" }),
-      (builder) => builder.seal("two"),
-      (builder) => builder.finish(finish),
+      (builder) => builder.openCall("one", { id: "1", name: "a" }),
+      (builder) => builder.addArgumentText("one", '{"path": "/et'),
+      (builder) => builder.sealCall("one"),
+      (builder) => builder.openCall("two", { id: "2", name: "b" }),
+      (builder) => builder.sealCall("two"),
+      (builder) => builder.setFinish(finish),
     ];
     return build(operationsOf).events.map(({ type }) => type);
   };
@@ -178,11 +178,11 @@ test("H07 a call that was cut off is told of at the end of a good message, and n
 
 test("F4.20 pieces that come before the name of their call wait for it", () => {
   const { events } = build([
-    (builder) => builder.open(0, { id: "1" }),
-    (builder) => builder.argumentText(0, '{"x"'),
-    (builder) => builder.argumentText(0, ":1"),
-    (builder) => builder.open(0, { name: "a" }),
-    (builder) => builder.argumentText(0, "}"),
+    (builder) => builder.openCall(0, { id: "1" }),
+    (builder) => builder.addArgumentText(0, '{"x"'),
+    (builder) => builder.addArgumentText(0, ":1"),
+    (builder) => builder.openCall(0, { name: "a" }),
+    (builder) => builder.addArgumentText(0, "}"),
   ]);
   expect(events.slice(0, -1)).toEqual([
     { type: "call-open", index: 0, name: "a" },
@@ -193,19 +193,19 @@ test("F4.20 pieces that come before the name of their call wait for it", () => {
 
 test("H07 a good reason behind a bad one does not make a message whole", () => {
   const { reply } = build([
-    (builder) => builder.open(0, { id: "1", name: "a" }),
-    (builder) => builder.finish("length", "max_tokens"),
-    (builder) => builder.finish("calls", "tool_use"),
+    (builder) => builder.openCall(0, { id: "1", name: "a" }),
+    (builder) => builder.setFinish("length", "max_tokens"),
+    (builder) => builder.setFinish("calls", "tool_use"),
   ]);
   expect(reply).toMatchObject({ finish: "length", finishDetail: "max_tokens", calls: [] });
 });
 
 test("a wrapper of one call is that call, and the message does not go back as it came", () => {
   const { reply } = build([
-    (builder) => builder.open(0, { id: "w", name: "parallel" }),
+    (builder) => builder.openCall(0, { id: "w", name: "parallel" }),
     (builder) => builder.setInput(0, { tool_uses: [{ recipient_name: "functions.web__get", parameters: { x: 1 } }] }),
-    (builder) => builder.native({ format: "some", blocks: [] }),
-    (builder) => builder.finish("calls"),
+    (builder) => builder.setNative({ format: "some", blocks: [] }),
+    (builder) => builder.setFinish("calls"),
   ]);
   expect({ calls: reply.calls, native: reply.native }).toEqual({
     calls: [{ id: "w_0", name: "web::get", input: { x: 1 } }],
@@ -216,9 +216,9 @@ test("a wrapper of one call is that call, and the message does not go back as it
 test("A19 wrappers hold no more calls than a message may", () => {
   const uses = Array.from({ length: 64 }, () => ({ recipient_name: "functions.a", parameters: {} }));
   const wrappers = Array.from({ length: 65 }, (_, index): Operation => (builder) => {
-    builder.open(index, { name: "parallel" });
+    builder.openCall(index, { name: "parallel" });
     builder.setInput(index, { tool_uses: uses });
-    builder.seal(index);
+    builder.sealCall(index);
   });
   expect(() => build(wrappers)).toThrow("more than 4096 calls");
 });
@@ -236,11 +236,11 @@ test.each([
   ['{"a":12345678901234567890}', '{"a":12345678901234567890}'],
   ['{"a', '{"a'],
 ])("F4.17 the arguments %j are %j", (text, input) => {
-  expect(readArguments(text)).toEqual(input);
+  expect(parseArguments(text)).toEqual(input);
 });
 
 test("arguments named __proto__ are their own, and change nothing else", () => {
-  const input = readArguments('{"__proto__":{"polluted":true}}');
+  const input = parseArguments('{"__proto__":{"polluted":true}}');
   expect([Object.keys(input ?? {}), Object.getPrototypeOf(input), Reflect.get({}, "polluted")]).toEqual([
     ["__proto__"],
     Object.prototype,

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { asTextNotes } from "../../src/wire/text-notes.ts";
+import { withCallsAsText } from "../../src/wire/text-notes.ts";
 import { CONVERSATION, PICTURE, answered, called, said } from "./conversations.ts";
 
 const NO_RESULT = "Error (outcome_unknown): This call has no result: it still runs, or it was interrupted. Its effect is not known.";
 
 test("F4.21 calls and results become words, pictures stay, and all else is as it was", () => {
-  expect(asTextNotes(CONVERSATION)).toEqual([
+  expect(withCallsAsText(CONVERSATION)).toEqual([
     said("system", "Be brief."),
     said("document", "The house opens at nine.", "Hours"),
     said("user", [{ type: "text", text: "What is this, and how is the weather?" }, PICTURE]),
@@ -29,7 +29,7 @@ test("F4.21 calls and results become words, pictures stay, and all else is as it
 test("F4.21 a provider's own form goes with the calls, and stays where there are none", () => {
   const native = { format: "x", blocks: [1] };
   const spoken = { role: "assistant", at: 0, content: "Hi", native } as const;
-  expect(asTextNotes([spoken, said("user", "Go."), spoken, called("a", "look"), answered("a", "look", { output: "ok" })])).toEqual([
+  expect(withCallsAsText([spoken, said("user", "Go."), spoken, called("a", "look"), answered("a", "look", { output: "ok" })])).toEqual([
     spoken,
     said("user", "Go."),
     said("assistant", "Hi\n(Called look with {}.)"),
@@ -46,8 +46,8 @@ test("F4.21 a second pass changes nothing, and a conversation without calls is t
   );
   fc.assert(
     fc.property(messages, (some) => {
-      const notes = asTextNotes(some);
-      expect(asTextNotes(notes)).toBe(notes);
+      const notes = withCallsAsText(some);
+      expect(withCallsAsText(notes)).toBe(notes);
       expect(notes.some(({ role }) => role === "call" || role === "result")).toBe(false);
     }),
   );

@@ -14,7 +14,7 @@ import { openAiChat } from "../../src/wire/openai-chat.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { WireFormat } from "../../src/wire/wire-format.ts";
-import { requestText, settle, writtenOnce } from "../../src/wire/written-once.ts";
+import { stringifyRequest, markStable, withStepCache } from "../../src/wire/written-once.ts";
 import { PICTURE, answered, called, failed, said } from "./conversations.ts";
 import { inputs, names } from "./generated.ts";
 import { repeated } from "../ci.ts";
@@ -159,9 +159,9 @@ describe("what was written of a conversation is not written again, and comes to 
 
   test("what was written by rules that nobody uses any more is not kept for good", () => {
     let times = 0;
-    const write = writtenOnce((_step: object, _rules: object) => [{ times: ++times }]);
+    const write = withStepCache((_step: object, _rules: object) => [{ times: ++times }]);
     const step = {};
-    settle(step);
+    markStable(step);
     const first = {};
     for (const rules of [first, first, ...Array.from({ length: 100 }, () => ({})), first]) write(step, rules);
     expect(times).toBe(102);
@@ -186,11 +186,11 @@ interface Encoding {
 
 function encode(format: WireFormat, model: string, request: ModelRequest): Encoding {
   const { body, toolNames, notes } = format.encodeRequest(request, { model });
-  return { text: requestText(body), json: JSON.stringify(body), toolNames: [...toolNames], notes };
+  return { text: stringifyRequest(body), json: JSON.stringify(body), toolNames: [...toolNames], notes };
 }
 
 test("a request has no half of a surrogate pair, wherever it comes from", () => {
   const half = "half \ud800";
   const body = { model: half, [half]: [{ [half]: [half] }], tools: [{ description: half, text: JSON.stringify(half) }] };
-  expect(requestText(body)).toBe(JSON.stringify(body).replaceAll(/(?<!\\)\\ud800/gu, String.raw`\ufffd`));
+  expect(stringifyRequest(body)).toBe(JSON.stringify(body).replaceAll(/(?<!\\)\\ud800/gu, String.raw`\ufffd`));
 });

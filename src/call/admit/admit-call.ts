@@ -2,51 +2,51 @@
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ResolvedEffects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
-import { noHandler } from "../../core/missing-handler.ts";
+import { noHandlerError } from "../../core/missing-handler.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { readProviderApproval } from "../../core/provider-approval.ts";
-import { withoutChecks } from "../../core/safety-checks.ts";
+import { withoutSafetyChecks } from "../../core/safety-checks.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { chooseOverload, offeredFingerprint } from "../../registry/overload.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import { resolveVisible } from "../../registry/visible-tool.ts";
-import { fitInput } from "../../schema/repair/repair-input.ts";
+import { repairInput } from "../../schema/repair/repair-input.ts";
 import { takeBackgroundFlag } from "../jobs/background-flag.ts";
-import { admitted, resolved, type AdmittedCall, type CallRun, type FittedCall, type ResolvedCall } from "../call-run.ts";
-import { tooDeep } from "../context/composite.ts";
+import { toAdmittedCall, toResolvedCall, type AdmittedCall, type CallRun, type FittedCall, type ResolvedCall } from "../call-run.ts";
+import { tooDeepError } from "../context/composite.ts";
 import { ANY_OBJECT } from "./fit-call.ts";
 import { passDocumentationGate } from "./documentation-gate.ts";
 import { route, type Answerer, type Route } from "../route.ts";
-import { enterTurn } from "./turn-rules.ts";
+import { applyTurnRules } from "./turn-rules.ts";
 
 /** Finds the tools of this name and chooses the overload by the input. */
 export function resolveTool(run: CallRun): ResolvedCall | ToolError {
-  const { parts, call } = run;
-  const candidates = candidatesOf(run);
+  const { services, call } = run;
+  const candidates = findCandidates(run);
   if (candidates instanceof Error) return candidates;
   const [only] = candidates;
-  if (only !== undefined && call.name.length === only.qualifiedName.length - ":".length) noteName(run, only.qualifiedName);
-  return resolved(
+  if (only !== undefined && call.name.length === only.qualifiedName.length - ":".length) warnOfSingleColon(run, only.qualifiedName);
+  return toResolvedCall(
     run,
-    parts.planOf(candidates.length === 1 && only !== undefined ? only : chooseOverload(candidates, readableInput(call.input))),
+    services.planOf(candidates.length === 1 && only !== undefined ? only : chooseOverload(candidates, toOverloadInput(call.input))),
   );
 }
 
-function candidatesOf({ parts, call, options }: CallRun): readonly RegisteredTool[] | ToolError {
+function findCandidates({ services, call, options }: CallRun): readonly RegisteredTool[] | ToolError {
   const { visibility } = options;
-  return visibility === undefined ? parts.registry.resolve(call.name) : resolveVisible(parts.registry, call.name, visibility);
+  return visibility === undefined ? services.registry.resolve(call.name) : resolveVisible(services.registry, call.name, visibility);
 }
 
 /** The fingerprint of the overload that a call refers to, from its unmodified input; undefined if its name is not overloaded. */
-export function calledOverload(run: CallRun): string | undefined {
-  const { call, parts } = run;
-  const family = parts.registry.overloads(call.name);
+export function findOverloadFingerprint(run: CallRun): string | undefined {
+  const { call, services } = run;
+  const family = services.registry.overloads(call.name);
   if (family.length < 2) return undefined;
   try {
-    const candidates = candidatesOf(run);
+    const candidates = findCandidates(run);
     if (candidates instanceof Error) return undefined;
-    const { input } = takeBackgroundFlag(call, parts.registry)?.call ?? call;
-    return offeredFingerprint(chooseOverload(candidates, readableInput(input)), family);
+    const { input } = takeBackgroundFlag(call, services.registry)?.call ?? call;
+    return offeredFingerprint(chooseOverload(candidates, toOverloadInput(input)), family);
   } catch {
     return undefined; // admission reports why the tool cannot be called
   }
@@ -56,7 +56,7 @@ export function calledOverload(run: CallRun): string | undefined {
  * Warns about a name with one colon instead of two. Such a name is one character shorter than the tool's; so may be the encoded name of a long one,
  * which has no colon.
  */
-function noteName(run: CallRun, qualifiedName: string): void {
+function warnOfSingleColon(run: CallRun, qualifiedName: string): void {
   const { name } = run.call;
   if (!name.includes(":")) return;
   run.warnings = [
@@ -69,26 +69,26 @@ function noteName(run: CallRun, qualifiedName: string): void {
 export async function resolveLater(run: CallRun, opening: Promise<unknown>): Promise<ResolvedCall | ToolError> {
   const waited = await waitFor(run, opening, {
     endsAt: Infinity,
-    late: () => new ToolError("timeout", "Its toolset did not open in time."),
+    timeoutError: () => new ToolError("timeout", "Its toolset did not open in time."),
   });
   return "ended" in waited ? waited.ended : resolveTool(run);
 }
 
 /** Returns the input by which an overload is chosen. @param input as `readCall` copied it */
-export function readableInput(input: unknown): JsonValue {
+export function toOverloadInput(input: unknown): JsonValue {
   const sent = input as JsonValue; // copied into plain JSON by readCall
   if (typeof sent !== "string") return sent;
-  const read = fitInput(sent, ANY_OBJECT, { dropUnknownKeys: false, allowGuesses: true });
+  const read = repairInput(sent, ANY_OBJECT, { dropUnknownKeys: false, allowGuesses: true });
   return read.ok ? read.value : sent;
 }
 
 /** Refuses tools that cannot or may not run, whatever their input. */
 export function passGates(run: ResolvedCall): ResolvedCall | ToolError {
   const { tool, qualifiedName, registered } = run.plan;
-  const notHere = tool.providerExecuted === true ? runAtProvider(run) : undefined;
+  const notHere = tool.providerExecuted === true ? providerExecutedError(run) : undefined;
   if (notHere !== undefined) return notHere;
   if (registered.quarantine !== undefined) return registered.quarantine;
-  const refusal = tool.composite === true ? tooDeep(run) : undefined;
+  const refusal = tool.composite === true ? tooDeepError(run) : undefined;
   if (refusal !== undefined) return refusal;
   for (const key of tool.requires ?? []) {
     if (!Object.hasOwn(run.options.data, key) || run.options.data[key] === undefined) {
@@ -101,7 +101,7 @@ export function passGates(run: ResolvedCall): ResolvedCall | ToolError {
 }
 
 /** Refuses calls of tools that the model's provider runs, except for the answer to a provider's question about its own call. */
-function runAtProvider({ plan: { qualifiedName }, call, turn, isProviderQuestion }: ResolvedCall): ToolError | undefined {
+function providerExecutedError({ plan: { qualifiedName }, call, turn, isProviderQuestion }: ResolvedCall): ToolError | undefined {
   if (isProviderQuestion !== true || readProviderApproval(call.input) === undefined)
     return new ToolError("not_executable", `${qualifiedName} is run by the model's provider, never here.`);
   if (turn.session.simulation === undefined) return undefined;
@@ -110,47 +110,47 @@ function runAtProvider({ plan: { qualifiedName }, call, turn, isProviderQuestion
 
 /** Finds the route of the call and applies the rules of its turn. The calls of a batch pass here one after another, in call order. */
 export function routeCall(run: FittedCall): AdmittedCall | ToolError {
-  const { plan, turn, parts, options } = run;
+  const { plan, turn, services, options } = run;
   const { session } = turn;
-  const effects = plan.effects ?? plan.effectsOf(withoutChecks(run.input, run.safetyChecks));
+  const effects = plan.effects ?? plan.effectsOf(withoutSafetyChecks(run.input, run.safetyChecks));
   const isOrdinary =
-    session.parent === undefined && session.simulation === undefined && options.answerers === undefined && !parts.chains.hasRules;
-  const found = isOrdinary ? plan.live : findRoute(run, effects);
+    session.parent === undefined && session.simulation === undefined && options.answerers === undefined && !services.chains.hasRules;
+  const found = isOrdinary ? plan.liveRoute : findRoute(run, effects);
   if (found instanceof Error) return found;
-  if (plan.isOnlyDescribed && found.rules.isTool && found.next === undefined) return noHandler(plan.tool);
-  const call = admitted(run, effects, found);
-  const refusal = run.cancelled ?? (plan.hasTurnRule ? enterTurn(turn, plan.tool, plan.qualifiedName) : undefined);
+  if (plan.hasNoHandler && found.rules.isLiveTool && found.next === undefined) return noHandlerError(plan.tool);
+  const call = toAdmittedCall(run, effects, found);
+  const refusal = run.cancelled ?? (plan.hasTurnRule ? applyTurnRules(turn, plan.tool, plan.qualifiedName) : undefined);
   if (refusal !== undefined) return refusal;
-  if (plan.hasTurnRule) call.enteredTurn = plan.qualifiedName;
+  if (plan.hasTurnRule) call.countedInTurn = plan.qualifiedName;
   // Remember pretended writes for later reads of the same keys.
   if (found.rules.isPretended) session.simulation?.markDirty(call.callId, { writes: effects.writes, locked: effects.lock.writes });
   return call;
 }
 
 function findRoute(run: FittedCall, effects: ResolvedEffects): Route | ToolError {
-  const { plan, turn, parts } = run;
+  const { plan, turn, services } = run;
   const { simulation, parent } = turn.session;
   const found = route({
     toolName: plan.qualifiedName,
     effects,
-    live: plan.live,
-    isOnlyDescribed: plan.isOnlyDescribed,
-    answerers: answerersOf(run) ?? [],
+    liveRoute: plan.liveRoute,
+    isOnlyDescribed: plan.hasNoHandler,
+    answerers: findAnswerers(run) ?? [],
     simulation,
     isBranch: parent !== undefined,
-    standIns: parts.chains.simulation,
+    standIns: services.chains.simulation,
   });
-  if (found instanceof ToolError || simulation === undefined || parts.undecidedHook === undefined) return found;
-  return undecidedHook(plan.qualifiedName, parts.undecidedHook);
+  if (found instanceof ToolError || simulation === undefined || services.undecidedHook === undefined) return found;
+  return undecidedHookError(plan.qualifiedName, services.undecidedHook);
 }
 
 /** The fallback chain of the call. The runtime's own tools always answer themselves, and the answer to a provider is never simulated. */
-function answerersOf({ plan, parts, options }: FittedCall): readonly Answerer[] | undefined {
+function findAnswerers({ plan, services, options }: FittedCall): readonly Answerer[] | undefined {
   if (plan.registered.toolset.name === OWN_NAMESPACE || plan.tool.providerExecuted === true) return undefined;
-  return options.answerers ?? parts.chains.answerersFor(plan.registered, plan.engine);
+  return options.answerers ?? services.chains.answerersFor(plan.registered, plan.engine);
 }
 
-function undecidedHook(toolName: string, hook: string): ToolError {
+function undecidedHookError(toolName: string, hook: string): ToolError {
   return new ToolError("not_simulatable", `${toolName} was not run: the hook "${hook}" does not say whether it runs in a simulation.`, {
     operatorHint: 'Give the hook inSimulation: "run" when it leaves no trace, or "skip" to leave it out.',
   });

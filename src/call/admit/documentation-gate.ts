@@ -19,14 +19,14 @@ const INFO_NAME = `${DOCUMENTATION_TOOLSET}::${INFO_TOOL}`;
 export function passDocumentationGate(run: ResolvedCall): ToolError | undefined {
   const { tool, qualifiedName } = run.plan;
   if (tool.requiresReading !== true || run.options.knowsDocumentation === true) return undefined;
-  const read = readingOf(run.turn.session.state(DOCUMENTATION_TOOLSET, qualifiedName));
+  const read = parseReading(run.turn.session.state(DOCUMENTATION_TOOLSET, qualifiedName));
   const isKnown = read !== undefined && (read.callId === undefined || isShown(run.turn, read.callId));
   if (isKnown && (run.resumed?.isInterrupted === true || read.message !== run.turn.message)) return undefined;
   const why =
     read === undefined || isKnown
       ? `${qualifiedName} may be called only after its documentation has been read in this session`
       : `${qualifiedName} may be called only while its documentation, which was read earlier, is still shown`;
-  if (!isVisible(run.parts.registry, INFO_NAME, run.options.visibility)) {
+  if (!isVisible(run.services.registry, INFO_NAME, run.options.visibility)) {
     return new ToolError("unavailable", `${why}, and there is no tool to read it with.`, {
       operatorHint:
         "Add one: createRuntime({ toolsets: [infoToolset()] }). For calls that the program makes itself, use execute(calls, { knowsDocumentation: true }).",
@@ -44,7 +44,7 @@ interface Reading {
   readonly callId?: string;
 }
 
-function readingOf(mark: JsonValue | undefined): Reading | undefined {
+function parseReading(mark: JsonValue | undefined): Reading | undefined {
   if (typeof mark === "string") return { message: mark };
   if (!isJsonObject(mark)) return undefined;
   const { message, callId } = mark;

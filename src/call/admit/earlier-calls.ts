@@ -15,7 +15,7 @@ export interface EarlierCalls {
 /** The facts about a call from before a crash that decide how it is resumed. */
 export interface ResumedCall {
   /** Its intent was recorded, so it has the final tool and input: no hook is called again. */
-  readonly isDecided: boolean;
+  readonly hasIntent: boolean;
   /** It may have been run, and its outcome is unknown. */
   isInterrupted: boolean;
   /** It had its effect, and `answer.raw` has its answer: it is not run again. */
@@ -25,23 +25,23 @@ export interface ResumedCall {
   /** The calls around it, the innermost first. Those of composite tools are run again after it. */
   readonly within: readonly EnclosingCall[];
   /** Its nested calls, until they have ended. */
-  calls: EarlierCalls | undefined;
+  nestedCalls: EarlierCalls | undefined;
   /** The engine's id of the work that continues elsewhere: the engine attaches to it instead of being called again. */
   remoteId: string | undefined;
   /** Why a session's own rule asked for approval that was not given yet: approval is asked again. */
-  askedFor: string | undefined;
+  askedReason: string | undefined;
   /** The digest of the call that was approved. If the call still has this digest, approval is not asked again. */
-  allowed: string | undefined;
+  approvedDigest: string | undefined;
   /** It may have been run before the crash, and is run again because its effects allow that. */
   mayHaveRun: boolean;
   /** Repeats the state changes of the call, which turned out to have happened. */
-  repeatChanges(): void;
+  redoChanges(): void;
   /** Called when it has its result. */
-  ended(): void;
+  onEnd(): void;
 }
 
 /** The identity of a call from before a crash that is resumed. */
-export interface EarlierRun {
+export interface ResumedCallIdentity {
   readonly callId: string;
   readonly idempotencyKey: string | undefined;
 }

@@ -4,10 +4,10 @@ import { ToolError } from "../../core/error.ts";
 import type { JsonLimits } from "../../core/base/json-limits.ts";
 import { copyJson, isJsonObject, isStringArray, type JsonObject } from "../../core/base/json.ts";
 import type { Repair } from "../../core/result.ts";
-import { typeInWords } from "../../core/base/wording.ts";
-import { nearNames } from "../../core/base/near-names.ts";
+import { describeValueType } from "../../core/base/wording.ts";
+import { findNearNames } from "../../core/base/near-names.ts";
 
-export interface ReadCall {
+export interface CallReading {
   readonly call: ToolCall;
   readonly error: ToolError | undefined;
   readonly repairs: readonly Repair[];
@@ -18,7 +18,7 @@ export interface ReadCall {
 
 const NONE: readonly never[] = Object.freeze([]);
 const NO_INPUT: JsonObject = Object.freeze({});
-const NAMELESS: ToolCall = Object.freeze({ name: "" });
+const NAMELESS_CALL: ToolCall = Object.freeze({ name: "" });
 const MAX_ID_LENGTH = 1024;
 /** Keys of a call that are never taken for misplaced input. */
 const CALL_KEYS: ReadonlySet<string> = new Set([
@@ -39,7 +39,7 @@ const CALL_KEYS: ReadonlySet<string> = new Set([
  * Other keys that providers and protocols write next to a call and that do not affect how it is run, with their usual values. With any other value,
  * such a key is treated like an unknown one.
  */
-const PASSED_OVER: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
+const IGNORED_KEYS: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
   ["kind", (value) => value === "function" || value === "custom" || value === "approval"],
   ["status", (value) => value === "completed" || value === "in_progress" || value === "incomplete"],
   ["caller", isJsonObject],
@@ -53,11 +53,11 @@ const PASSED_OVER: ReadonlyMap<string, (value: unknown) => boolean> = new Map<st
   ["native", isJsonObject],
 ]);
 /** The keys above that tools also have as parameters. */
-const LIKE_PARAMETERS = ["kind", "status", "warnings", "offeredName", "native"] as const;
+const PARAMETER_LIKE_KEYS = ["kind", "status", "warnings", "offeredName", "native"] as const;
 const INPUT_KEYS = ["input", "arguments", "parameters"] as const;
 
 /** The correct key for common wrong ones, written without "_" and "-" in lower case. */
-const MEANT: ReadonlyMap<string, string> = new Map([
+const KEY_CORRECTIONS: ReadonlyMap<string, string> = new Map([
   ["args", "input"],
   ["argument", "input"],
   ["params", "input"],
@@ -84,9 +84,9 @@ export function isBatch(calls: ToolCall | readonly ToolCall[]): calls is readonl
 }
 
 /** A call that is read before its turn begins, so that later changes to the original have no effect. */
-export class CallAsRead implements ToolCall {
+export class PreReadCall implements ToolCall {
   readonly name: string;
-  readonly read: ReadCall;
+  readonly read: CallReading;
 
   constructor(raw: unknown, limits: JsonLimits) {
     this.read = readCall(raw, limits);
@@ -100,19 +100,19 @@ export class CallAsRead implements ToolCall {
  * Reads `tool` for `name` and `arguments` or `parameters` for `input`, as other runtimes write them. If no input is given and the call has other
  * keys, those become the input, with a warning. An unreadable call still gives a ToolCall to record, with its error.
  */
-export function readCall(raw: unknown, limits: JsonLimits): ReadCall {
+export function readCall(raw: unknown, limits: JsonLimits): CallReading {
   try {
-    return raw instanceof CallAsRead ? raw.read : readUnguarded(raw, limits);
+    return raw instanceof PreReadCall ? raw.read : readUnguarded(raw, limits);
   } catch (error: unknown) {
-    return unreadable(NAMELESS, new ToolError("invalid_call", "The call cannot be read: one of its properties throws.", { cause: error }));
+    return unreadableCall(NAMELESS_CALL, new ToolError("invalid_call", "The call cannot be read: one of its properties throws.", { cause: error }));
   }
 }
 
-function readUnguarded(raw: unknown, limits: JsonLimits): ReadCall {
+function readUnguarded(raw: unknown, limits: JsonLimits): CallReading {
   if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
-    return unreadable(
-      NAMELESS,
-      new ToolError("invalid_call", `A call is an object with a name and an input, not ${kindOf(raw)}.`, { hint: CALL_HINT }),
+    return unreadableCall(
+      NAMELESS_CALL,
+      new ToolError("invalid_call", `A call is an object with a name and an input, not ${describeType(raw)}.`, { hint: CALL_HINT }),
     );
   }
   const fields = raw as Readonly<Record<string, unknown>>; // any key may be read from an object; a getter that throws is caught
@@ -120,13 +120,13 @@ function readUnguarded(raw: unknown, limits: JsonLimits): ReadCall {
   const name = fields["name"] ?? fields["tool"];
   if (typeof name !== "string" || name === "") {
     const hint = isProviderCall(fields) ? WIRE_HINT : namelessHint(fields);
-    return unreadable(
+    return unreadableCall(
       makeCall({ name: "", id }),
-      new ToolError("invalid_call", `The call has no name: "name" is ${kindOf(name)}.`, { hint }),
+      new ToolError("invalid_call", `The call has no name: "name" is ${describeType(name)}.`, { hint }),
     );
   }
   if (name.length > MAX_NAME_LENGTH * 2) {
-    return unreadable(
+    return unreadableCall(
       makeCall({ name: name.slice(0, MAX_NAME_LENGTH), id }),
       new ToolError("invalid_call", `The call's name has ${name.length} characters.`),
     );
@@ -145,14 +145,14 @@ const WIRE_HINT =
   'This looks like the JSON of a provider: read it with a format of haft/wire, openAiChat().decodeReply(json).calls, which gives {"name": …, "input": {…}}.';
 const CALL_HINT = 'Send {"name": "toolset::tool", "input": {…}}.';
 
-function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknown>>, limits: JsonLimits): ReadCall {
+function readInput({ name, id }: CallHeader, fields: Readonly<Record<string, unknown>>, limits: JsonLimits): CallReading {
   const reasoning = typeof fields["reasoning"] === "string" ? fields["reasoning"] : undefined;
-  let input = givenInput(fields);
-  if (input instanceof Error && input instanceof ToolError) return unreadable(makeCall({ name, id, reasoning }), input);
+  let input = findInput(fields);
+  if (input instanceof Error && input instanceof ToolError) return unreadableCall(makeCall({ name, id, reasoning }), input);
   const hasNoInput = input === undefined || isEmptyObject(input);
   let warnings = hasNoInput ? NONE : readWarnings(fields["warnings"]);
-  const unknown = unknownKey(fields, hasNoInput);
-  if (unknown !== undefined) return unreadable(makeCall({ name, id, reasoning }), unknown);
+  const unknown = unknownKeyError(fields, hasNoInput);
+  if (unknown !== undefined) return unreadableCall(makeCall({ name, id, reasoning }), unknown);
   if (hasNoInput) {
     const misplaced = misplacedInput(fields, !INPUT_KEYS.some((key) => key in fields));
     if (misplaced !== undefined) {
@@ -163,7 +163,7 @@ function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknow
   input ??= NO_INPUT; // callers and models write null for no input
   try {
     const copy = copyJson(input, limits);
-    const repairs = copy.dropped.length === 0 ? NONE : copy.dropped.map(droppedKey);
+    const repairs = copy.dropped.length === 0 ? NONE : copy.dropped.map(droppedKeyRepair);
     const isProviderQuestion = fields["kind"] === "approval";
     return { call: makeCall({ name, id, input: copy.value, reasoning }), error: undefined, repairs, warnings, isProviderQuestion };
   } catch (error: unknown) {
@@ -180,7 +180,7 @@ function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknow
 }
 
 /** The input, under any of its three names; an error if two of them are set. */
-function givenInput(fields: Readonly<Record<string, unknown>>): unknown {
+function findInput(fields: Readonly<Record<string, unknown>>): unknown {
   const { input, arguments: given, parameters } = fields;
   if (given === undefined && parameters === undefined) return input ?? undefined;
   const said = INPUT_KEYS.filter((key) => fields[key] !== undefined && fields[key] !== null && !isEmptyObject(fields[key]));
@@ -199,7 +199,7 @@ const MAX_WARNINGS = 20;
 const MAX_WARNING_LENGTH = 2_000;
 
 /** The name and id of a call, before its input is read. */
-interface Caption {
+interface CallHeader {
   readonly name: string;
   readonly id: string | undefined;
 }
@@ -209,7 +209,7 @@ function makeCall({
   id,
   input,
   reasoning,
-}: Caption & { readonly input?: unknown; readonly reasoning?: string | undefined }): ToolCall {
+}: CallHeader & { readonly input?: unknown; readonly reasoning?: string | undefined }): ToolCall {
   // Most calls have an id and an input: creating these at once avoids a slower object layout.
   const call: { id?: string; name: string; input?: unknown; reasoning?: string } =
     id === undefined || input === undefined ? { name } : { id, name, input };
@@ -235,12 +235,12 @@ function isEmptyObject(value: unknown): boolean {
  *
  * @param mayBeInput there is no other input, so the key may be a misplaced parameter
  */
-function unknownKey(fields: Readonly<Record<string, unknown>>, mayBeInput: boolean): ToolError | undefined {
+function unknownKeyError(fields: Readonly<Record<string, unknown>>, mayBeInput: boolean): ToolError | undefined {
   for (const key in fields) {
     if (key === "id" || key === "name" || key === "input") continue; // most calls have only these
-    if (CALL_KEYS.has(key) || key === "__proto__" || isPassedOver(key, fields[key])) continue;
-    const meant = meantKey(key);
-    if (mayBeInput && (meant === undefined || !holdsInput(fields[key]))) continue;
+    if (CALL_KEYS.has(key) || key === "__proto__" || isIgnoredKey(key, fields[key])) continue;
+    const meant = suggestKey(key);
+    if (mayBeInput && (meant === undefined || !looksLikeInput(fields[key]))) continue;
     const shown = JSON.stringify(key.slice(0, 100));
     return new ToolError("invalid_call", `A call has no key ${shown}; the call was not run.`, {
       hint: meant === undefined ? CALL_HINT : `Did you mean ${JSON.stringify(meant)}? ${CALL_HINT}`,
@@ -252,25 +252,25 @@ function unknownKey(fields: Readonly<Record<string, unknown>>, mayBeInput: boole
 /** Hints at the key that was probably meant to be the name, or at a promise that was not awaited. */
 function namelessHint(fields: object): string {
   if (fields instanceof Promise) return `A promise was given: put await before it. ${CALL_HINT}`;
-  const meant = Object.keys(fields).find((key) => meantKey(key) === "name");
+  const meant = Object.keys(fields).find((key) => suggestKey(key) === "name");
   return meant === undefined ? CALL_HINT : `Write "name" in place of ${JSON.stringify(meant.slice(0, 100))}. ${CALL_HINT}`;
 }
 
-function meantKey(key: string): string | undefined {
-  const [near] = key.length > 20 ? [] : nearNames(key, KEYS_OF_A_CALL, 1);
-  return MEANT.get(key.replaceAll(/[_-]/gu, "").toLowerCase()) ?? near;
+function suggestKey(key: string): string | undefined {
+  const [near] = key.length > 20 ? [] : findNearNames(key, KEYS_OF_A_CALL, 1);
+  return KEY_CORRECTIONS.get(key.replaceAll(/[_-]/gu, "").toLowerCase()) ?? near;
 }
 
 const KEYS_OF_A_CALL = ["name", "input", "id", "arguments", "parameters", "reasoning"] as const;
 
 /** Whether a value looks like the whole input rather than one parameter of it. */
-function holdsInput(value: unknown): boolean {
+function looksLikeInput(value: unknown): boolean {
   return isJsonObject(value) || (typeof value === "string" && value.trimStart().startsWith("{"));
 }
 
 /** True for a provider's key with its usual value, and for a missing value. */
-function isPassedOver(key: string, value: unknown): boolean {
-  return value === undefined || value === null || PASSED_OVER.get(key)?.(value) === true;
+function isIgnoredKey(key: string, value: unknown): boolean {
+  return value === undefined || value === null || IGNORED_KEYS.get(key)?.(value) === true;
 }
 
 /**
@@ -285,20 +285,20 @@ function misplacedInput(fields: Readonly<Record<string, unknown>>, hasNoInputKey
     found ??= Object.create(null) as Record<string, unknown>; // no prototype: the key may be __proto__
     found[key] = fields[key];
   };
-  for (const key of Object.keys(fields)) if (!CALL_KEYS.has(key) && PASSED_OVER.get(key)?.(fields[key]) !== true) add(key);
+  for (const key of Object.keys(fields)) if (!CALL_KEYS.has(key) && IGNORED_KEYS.get(key)?.(fields[key]) !== true) add(key);
   if (found !== undefined || (hasNoInputKey && "status" in fields))
-    for (const key of LIKE_PARAMETERS) if (fields[key] !== undefined) add(key);
+    for (const key of PARAMETER_LIKE_KEYS) if (fields[key] !== undefined) add(key);
   return found;
 }
 
-function droppedKey(path: string): Repair {
+function droppedKeyRepair(path: string): Repair {
   return { path, kind: "dropped", note: "a key named __proto__ is never passed on" };
 }
 
-function unreadable(call: ToolCall, error: ToolError): ReadCall {
+function unreadableCall(call: ToolCall, error: ToolError): CallReading {
   return { call, error, repairs: NONE, warnings: NONE, isProviderQuestion: false };
 }
 
-function kindOf(value: unknown): string {
-  return value === undefined ? "missing" : typeInWords(value);
+function describeType(value: unknown): string {
+  return value === undefined ? "missing" : describeValueType(value);
 }

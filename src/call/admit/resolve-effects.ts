@@ -1,7 +1,7 @@
 /** Computes what one call reads and writes, and which keys it must lock for that. */
 import { qualifiedName } from "../../core/call.ts";
 import { isSessionKey, type ResolvedEffects, type Effects, type LockKeys } from "../../core/effects.ts";
-import { areComputed, compileKeys, type ResourceKeys } from "../../core/resource-keys.ts";
+import { areKeysComputed, compileKeys, type ResourceKeys } from "../../core/resource-keys.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -50,7 +50,7 @@ const COMPOSITE: ResolvedEffects = Object.freeze({
 
 /** Whether calls of a tool with these effects may touch different keys, depending on the input. */
 export function dependsOnInput({ reads, writes }: Effects = {}): boolean {
-  return areComputed(reads) || areComputed(writes);
+  return areKeysComputed(reads) || areKeysComputed(writes);
 }
 
 const NO_INPUT: JsonObject = Object.freeze({});
@@ -69,8 +69,8 @@ class EffectsResolver {
   readonly #name: string;
   readonly #warn: (message: string) => void;
   readonly #clock: Clock | undefined;
-  readonly #readsPlace: string;
-  readonly #writesPlace: string;
+  readonly #readsKey: string;
+  readonly #writesPrefix: string;
   readonly #undeclared: ResolvedEffects;
   readonly #unusable: ResolvedEffects;
   readonly #readsToolset: ResolvedEffects;
@@ -81,13 +81,13 @@ class EffectsResolver {
   constructor(options: ResolverOptions) {
     const toolset = toolsetKey(options.toolsetName);
     this.#effects = options.tool.effects ?? {};
-    this.#reads = keyReader(this.#effects.reads);
-    this.#writes = keyReader(this.#effects.writes);
+    this.#reads = createKeyReader(this.#effects.reads);
+    this.#writes = createKeyReader(this.#effects.writes);
     this.#name = qualifiedName(options.toolsetName, options.tool.name);
     this.#warn = options.warn;
     this.#clock = options.clock;
-    this.#readsPlace = `${toolset}/reads`;
-    this.#writesPlace = `${toolset}/writes/`;
+    this.#readsKey = `${toolset}/reads`;
+    this.#writesPrefix = `${toolset}/writes/`;
     const whole = [toolset];
     this.#undeclared = this.#build({
       reads: NONE,
@@ -114,20 +114,20 @@ class EffectsResolver {
     const reads = this.#reads?.(input) ?? NONE;
     const writes = this.#writes?.(input) ?? NONE;
     if (isTimed && this.#clock !== undefined) this.#checkTime(this.#clock, { startedAt, ranAt });
-    if (typeof reads === "string") return this.#giveUp("reads", reads);
-    if (typeof writes === "string") return this.#giveUp("writes", writes);
-    if (writes.length > 0) return this.#writing(reads, writes);
-    if (reads.length > 0) return this.#build({ reads, writes, lock: { reads: [this.#readsPlace, ...reads], writes, commutative: false } });
+    if (typeof reads === "string") return this.#reportUnusable("reads", reads);
+    if (typeof writes === "string") return this.#reportUnusable("writes", writes);
+    if (writes.length > 0) return this.#buildWriting(reads, writes);
+    if (reads.length > 0) return this.#build({ reads, writes, lock: { reads: [this.#readsKey, ...reads], writes, commutative: false } });
     return this.#reads === undefined ? this.#readsToolset : this.#touchesNothing;
   }
 
-  #writing(allReads: readonly string[], writes: readonly string[]): ResolvedEffects {
+  #buildWriting(allReads: readonly string[], writes: readonly string[]): ResolvedEffects {
     const commutative = this.#effects.commutative === true;
     // A plain write excludes everything that a read of its key would, so the read needs no lock. A commutative write that also reads keeps the read
     // lock, to exclude other commutative writes.
     const reads = commutative || allReads.length === 0 ? allReads : allReads.filter((key) => !writes.includes(key));
     const [first = ""] = writes;
-    const locked = writes.length === 1 ? [first, this.#writesPlace + first] : [...writes, ...writes.map((key) => this.#writesPlace + key)];
+    const locked = writes.length === 1 ? [first, this.#writesPrefix + first] : [...writes, ...writes.map((key) => this.#writesPrefix + key)];
     return this.#build({ reads, writes, lock: { reads, writes: locked, commutative } });
   }
 
@@ -154,7 +154,7 @@ class EffectsResolver {
     };
   }
 
-  #giveUp(field: "reads" | "writes", reason: string): ResolvedEffects {
+  #reportUnusable(field: "reads" | "writes", reason: string): ResolvedEffects {
     if (!this.#warnedOfKeys) {
       this.#warnedOfKeys = true;
       this.#warn(
@@ -184,22 +184,22 @@ class EffectsResolver {
  *
  * @param isPretended all keys belong to the session, as the tool is only simulated
  */
-export function lockKeysIn(sessionId: string, lock: LockKeys, isPretended: boolean = false): LockKeys {
+export function scopeLockKeys(sessionId: string, lock: LockKeys, isPretended: boolean = false): LockKeys {
   const prefix = `session ${sessionId.replaceAll("%", "%25").replaceAll("/", "%2F").replaceAll(":", "%3A")}:`;
   const scoped = (key: string): string => {
-    if (isOwn(key)) return key.replace("session:", () => prefix);
+    if (isSessionLockKey(key)) return key.replace("session:", () => prefix);
     return isPretended ? `${prefix}${key}` : key;
   };
   return { reads: lock.reads.map(scoped), writes: lock.writes.map(scoped), commutative: lock.commutative };
 }
 
 /** Whether a key is a session key, or the `/writes/` key of one in a toolset. */
-function isOwn(key: string): boolean {
+function isSessionLockKey(key: string): boolean {
   return isSessionKey(key) || (key.startsWith("toolset:") && key.includes("/writes/session:"));
 }
 
-/** Whether `lockKeysIn` made this key from a session key. */
-export function isKeyOfSession(key: string): boolean {
+/** Whether `scopeLockKeys` made this key from a session key. */
+export function isScopedSessionKey(key: string): boolean {
   return key.startsWith("session ") || (key.startsWith("toolset:") && key.includes("/writes/session "));
 }
 
@@ -211,11 +211,11 @@ function toolsetKey(name: string): string {
 /** Returns the keys without duplicates and trailing slashes, or what is wrong with them: `threw: …`. */
 type KeyReader = (input: JsonObject) => readonly string[] | string;
 
-function keyReader(declared: ResourceKeys | undefined): KeyReader | undefined {
+function createKeyReader(declared: ResourceKeys | undefined): KeyReader | undefined {
   if (declared === undefined) return undefined;
-  const keys = tryOr(threw, () => (typeof declared === "function" ? declared : compileChecked(declared)));
+  const keys = tryOr(formatThrown, () => (typeof declared === "function" ? declared : compileChecked(declared)));
   if (typeof keys !== "function") return () => keys;
-  return (input) => tryOr(threw, () => checkKeys(keys(input)));
+  return (input) => tryOr(formatThrown, () => checkKeys(keys(input)));
 }
 
 /** The checked keys if they are fixed, a function for templates, or what is wrong with them. */
@@ -234,7 +234,7 @@ function tryOr<Value, Other>(otherwise: (thrown: unknown) => Other, work: () => 
   }
 }
 
-function threw(thrown: unknown): string {
+function formatThrown(thrown: unknown): string {
   return `threw: ${describeThrown(thrown).slice(0, MAX_REASON_LENGTH)}`;
 }
 
@@ -253,10 +253,10 @@ function checkKeys(found: unknown): readonly string[] | string {
     const key = entries[index];
     if (typeof key !== "string") return `returned a key of type ${typeof key}`;
     if (key === "") return "returned an empty key";
-    if (MISSING.test(key))
+    if (MISSING_VALUE.test(key))
       return `returned the key ${JSON.stringify(key.slice(0, MAX_REASON_LENGTH))}, which was made from a missing value`;
     if (key.length > MAX_KEY_LENGTH) return `returned a key of ${key.length} characters`;
-    const normal = withoutSlashesAtEnd(key);
+    const normal = trimTrailingSlashes(key);
     if (count === 1) return [normal]; // an array literal has no spare capacity, which saves memory if many calls wait
     if (!keys.includes(normal)) keys.push(normal);
   }
@@ -264,7 +264,7 @@ function checkKeys(found: unknown): readonly string[] | string {
 }
 
 /** `file:/a/` → `file:/a`, `file:/` → `file:`; a key of slashes only becomes one slash. */
-function withoutSlashesAtEnd(key: string): string {
+function trimTrailingSlashes(key: string): string {
   let end = key.length;
   while (end > 1 && key.charCodeAt(end - 1) === SLASH) end--;
   return end === key.length ? key : key.slice(0, end);
@@ -273,7 +273,7 @@ function withoutSlashesAtEnd(key: string): string {
 const SLASH = 47;
 
 /** A segment that JavaScript made of a missing value, or of a value that is not text. */
-const MISSING = /(?:^|[:/])(?:undefined|null|NaN|\[object Object\])(?:$|[:/])/;
+const MISSING_VALUE = /(?:^|[:/])(?:undefined|null|NaN|\[object Object\])(?:$|[:/])/;
 
 function freeze(effects: ResolvedEffects): void {
   Object.freeze(effects.reads);

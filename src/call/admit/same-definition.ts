@@ -7,14 +7,14 @@ import type { AdmittedCall } from "../call-run.ts";
  * The error of a call whose tool's definition has changed. Checked right before each attempt, after all waits, if the registry has changed since the
  * tool was found. A tool that was removed meanwhile is still called; its engine may refuse it.
  */
-export function definitionChanged({ plan, parts, isReal, resumed, attempts }: AdmittedCall): ToolError | undefined {
-  const { registry } = parts;
+export function definitionChangedError({ plan, services, isReal, resumed, attempts }: AdmittedCall): ToolError | undefined {
+  const { registry } = services;
   if (!isReal || resumed?.remoteId !== undefined) return undefined;
   const { registered, qualifiedName, tool } = plan;
   const tools = registry.overloads(qualifiedName);
   const isSame = tools.includes(registered) || tools.some((other) => definitionFingerprint(other.tool) === definitionFingerprint(tool));
   if (isSame || tools.length === 0) {
-    plan.foundAt = registry.version;
+    plan.checkedVersion = registry.version;
     return undefined;
   }
   const what = attempts === 0 ? "called" : "called again";

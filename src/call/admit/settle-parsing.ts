@@ -13,19 +13,19 @@ export interface Parsing<End> {
   /** The value that `parseInput` or `parseOutput` returned. */
   readonly work: unknown;
   /** Continues with the parsed value. */
-  take(parsed: ParsedInput): End;
+  onParsed(parsed: ParsedInput): End;
 }
 
 /** Throws or rejects if the answer is not a `ParsedInput`, or with the library's own error. */
 export function settleParsing<End>(run: CallRun, parsing: Parsing<End>): End | ToolError | Promise<End | ToolError> {
-  return isPromiseLike(parsing.work) ? settleLater(run, parsing, parsing.work) : parsing.take(readParsed(parsing.work, parsing.what));
+  return isPromiseLike(parsing.work) ? settleParsingLater(run, parsing, parsing.work) : parsing.onParsed(readParsed(parsing.work, parsing.what));
 }
 
-async function settleLater<End>(run: CallRun, parsing: Parsing<End>, work: PromiseLike<unknown>): Promise<End | ToolError> {
+async function settleParsingLater<End>(run: CallRun, parsing: Parsing<End>, work: PromiseLike<unknown>): Promise<End | ToolError> {
   const { what } = parsing;
   const waited = await waitFor(run, work, {
     endsAt: Math.min(run.deadlineAt, run.clock.now() + PARSE_TIMEOUT_MS),
-    late: () =>
+    timeoutError: () =>
       new ToolError("timeout", `The ${what} check of ${run.toolName} did not end in time.`, {
         retryable: false,
         outcome: what === "input" ? "not_started" : "unknown",
@@ -33,5 +33,5 @@ async function settleLater<End>(run: CallRun, parsing: Parsing<End>, work: Promi
   });
   if ("ended" in waited) return waited.ended;
   if ("thrown" in waited) throw waited.thrown;
-  return parsing.take(readParsed(waited.value, what));
+  return parsing.onParsed(readParsed(waited.value, what));
 }

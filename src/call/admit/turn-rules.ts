@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Turn } from "../../session/turn.ts";
 
-export function runsOnce({ oncePerTurn, category }: Tool): boolean {
+export function runsOncePerTurn({ oncePerTurn, category }: Tool): boolean {
   return oncePerTurn ?? category === "DANGEROUS";
 }
 
@@ -12,14 +12,14 @@ export function endsTurn({ endsTurn: ends, category }: Tool): boolean {
 }
 
 /** Notes a call that may run in its turn. Returns an error if the tool may run only once and has run. */
-export function enterTurn(turn: Turn, tool: Tool, qualifiedName: string): ToolError | undefined {
-  const used = runsOnce(tool) ? turn.useOnce(qualifiedName) : undefined;
+export function applyTurnRules(turn: Turn, tool: Tool, qualifiedName: string): ToolError | undefined {
+  const used = runsOncePerTurn(tool) ? turn.useOnce(qualifiedName) : undefined;
   if (used === undefined && endsTurn(tool)) turn.endedBy = qualifiedName;
   return used;
 }
 
 /** The error of a call that follows the end of its turn; undefined if the turn has not ended. */
-export function turnEnded({ endedBy }: Turn, name: string): ToolError | undefined {
+export function turnEndedError({ endedBy }: Turn, name: string): ToolError | undefined {
   if (endedBy === undefined) return undefined;
   return new ToolError("limit_exceeded", `${name} was skipped: ${endedBy} had ended the turn.`, {
     hint: "Call it again in the next turn.",

@@ -3,13 +3,13 @@ import type { Engine } from "../../core/engine.ts";
 import type { ToolError } from "../../core/error.ts";
 import { readProviderApproval } from "../../core/provider-approval.ts";
 import type { AdmittedCall } from "../call-run.ts";
-import { approvalNeed } from "../context/composite.ts";
-import { isCovered, wasAllowed } from "./approve-whole.ts";
+import { approvalReason } from "../context/composite.ts";
+import { isCovered, wasApprovedBefore } from "./approve-whole.ts";
 import { askApproval } from "./ask-approval.ts";
 
 /** Asks for approval unless a rule or an earlier answer allows the call. */
 export function approveForProvider(run: AdmittedCall): AdmittedCall | Promise<AdmittedCall | ToolError> {
-  if (approvalNeed(run, true) === undefined || wasAllowed(run) || isCovered(run)) return run;
+  if (approvalReason(run, true) === undefined || wasApprovedBefore(run) || isCovered(run)) return run;
   const { server = "", tool = "" } = readProviderApproval(run.input) ?? {};
   return askApproval(run, `The model's provider asks before it calls ${JSON.stringify(tool)} of the server ${JSON.stringify(server)}.`);
 }

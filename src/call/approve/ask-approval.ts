@@ -7,14 +7,14 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { principalIdOf } from "../../core/principal-id.ts";
 import { approvalId } from "../../policy/approval/approval-digest.ts";
-import { undecided } from "../../policy/approval/approval-refusals.ts";
+import { noDecisionError } from "../../policy/approval/approval-refusals.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
-import { definitionOf } from "../../registry/definition-of.ts";
-import { notStarted, startedTooLate } from "../attempt/not-started.ts";
-import { untilKept } from "../attempt/until-kept.ts";
+import { getDefinitionFingerprint } from "../../registry/definition-of.ts";
+import { notStartedError, startTimeoutError } from "../attempt/not-started.ts";
+import { untilDurable } from "../attempt/until-kept.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
 import { warningOf } from "../context/composite.ts";
-import { callsAround } from "../context/calls-around.ts";
+import { callStack } from "../context/calls-around.ts";
 import { noteWait } from "../finish/call-timing.ts";
 
 /** The parts of a question that covers a call and its nested calls. */
@@ -29,37 +29,37 @@ export async function askApproval(run: AdmittedCall, why: string, whole?: WholeQ
   const { qualifiedName, tool } = run.plan;
   const asked = withWarning(run, why);
   const { reason } = asked;
-  if (run.parts.asksNobody === true) return undecided({ toolName: qualifiedName, reason }, "a preview asks nobody");
+  if (run.services.hasNoApprover === true) return noDecisionError({ toolName: qualifiedName, reason }, "a preview asks nobody");
   const controller = new AbortController();
   const since = run.clock.now();
   let asking: readonly CallRun[] = []; // the calls that wait for the answer, with their jobs, sessions and agents
-  const question = run.parts.approvals.ask({
+  const question = run.services.approvals.ask({
     callId: run.callId,
     sessionId: run.turn.session.id,
     turnId: run.turn.id,
     toolName: qualifiedName,
     description: tool.description,
-    definition: definitionOf(run.parts.registry, qualifiedName),
+    definition: getDefinitionFingerprint(run.services.registry, qualifiedName),
     input: run.input,
     ...asked,
     simulated: run.simulated,
-    ...enclosing(run),
+    ...describeEnclosing(run),
     ...omitUndefined({ askedBy: askerOf(run), safetyChecks: run.safetyChecks }),
     ...(whole === undefined ? {} : { covers: whole.covers }),
-    preview: async () => (whole ?? (await run.parts.simulate(run))).preview,
-    whenRecorded: () => run.written?.whenDurable(),
+    preview: async () => (whole ?? (await run.services.simulate(run))).preview,
+    whenRecorded: () => run.durableLog?.whenDurable(),
     note: (note) => {
-      if (note.type === "ask" && asking.length === 0 && !controller.signal.aborted) asking = countAwaiting(callsAround(run), 1);
+      if (note.type === "ask" && asking.length === 0 && !controller.signal.aborted) asking = countPendingApprovals(callStack(run), 1);
       if (asking.length > 0 && note.type === "answer" && note.status === "allowed") whole?.onAllowed();
-      return keepNote(run, reason, note);
+      return recordNote(run, reason, note);
     },
     signal: controller.signal,
     isLeft: () => run.turn.session.isHandedOver,
   });
-  const waited = await waitFor(run, question, { endsAt: run.deadlineAt, late: () => notInTime(qualifiedName) });
-  countAwaiting(asking, -1);
+  const waited = await waitFor(run, question, { endsAt: run.deadlineAt, timeoutError: () => notApprovedError(qualifiedName) });
+  countPendingApprovals(asking, -1);
   noteWait(run, "approval", since);
-  if ("value" in waited) return waited.value ?? (await untilYesIsKept(run)) ?? run;
+  if ("value" in waited) return waited.value ?? (await untilApprovalDurable(run)) ?? run;
   if ("thrown" in waited) throw waited.thrown;
   controller.abort(waited.ended);
   return waited.ended;
@@ -77,32 +77,32 @@ function withWarning(run: AdmittedCall, reason: string): { readonly reason: stri
  * Waits until the approval of a call in a job is durable: if the call crashes the process at once, the log must not say that it was still waiting for approval,
  * which never parks the job.
  */
-function untilYesIsKept(run: AdmittedCall): Promise<ToolError | undefined> | undefined {
-  if (run.written === undefined || callsAround(run).every(({ job }) => job === undefined)) return undefined;
-  return untilKept(run, {
-    late: () => startedTooLate(run, "the store had not written its approval before the call's deadline."),
-    failed: (error) => notStarted(run, error),
+function untilApprovalDurable(run: AdmittedCall): Promise<ToolError | undefined> | undefined {
+  if (run.durableLog === undefined || callStack(run).every(({ job }) => job === undefined)) return undefined;
+  return untilDurable(run, {
+    late: () => startTimeoutError(run, "the store had not written its approval before the call's deadline."),
+    failed: (error) => notStartedError(run, error),
   });
 }
 
-function notInTime(qualifiedName: string): ToolError {
+function notApprovedError(qualifiedName: string): ToolError {
   return new ToolError("approval_denied", `${qualifiedName} was not approved before the call's deadline.`);
 }
 
 /** Changes the number of open questions of these calls. Call it with the same calls when the question begins and ends. */
-function countAwaiting(calls: readonly CallRun[], change: 1 | -1): readonly CallRun[] {
-  for (const call of calls) call.awaiting = (call.awaiting ?? 0) + change;
+function countPendingApprovals(calls: readonly CallRun[], change: 1 | -1): readonly CallRun[] {
+  for (const call of calls) call.pendingApprovals = (call.pendingApprovals ?? 0) + change;
   return calls;
 }
 
 /** Records that the approval of a call around this one covers it, so that approval is not asked again after a crash. */
-export function noteAllowed(run: AdmittedCall, digest: string): void {
+export function recordCoveredApproval(run: AdmittedCall, digest: string): void {
   const id = approvalId({ sessionId: run.turn.session.id, callId: run.callId });
-  void keepNote(run, "", { type: "answer", id, digest, status: "allowed" });
+  void recordNote(run, "", { type: "answer", id, digest, status: "allowed" });
 }
 
 /** Records the events of a question. `approval-ask` is recorded once the question can be answered, and is durable before the approver is called. */
-function keepNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promise<void> | undefined {
+function recordNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promise<void> | undefined {
   // A call with a result records nothing more, though its question may still be pending; a handed-over session continues in another process.
   if (run.result !== undefined || run.turn.session.isHandedOver) return undefined;
   const { eventBase, toolName, input } = run;
@@ -110,7 +110,7 @@ function keepNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promis
   if (note.type === "ask") {
     const { expiresAt } = note;
     run.record({ ...eventBase, type: "approval-ask", toolName, approvalId: id, digest, input, reason, ...omitUndefined({ expiresAt }) });
-    return run.written?.whenDurable();
+    return run.durableLog?.whenDurable();
   }
   const { status, scope, ruleId, by } = note;
   run.record({ ...eventBase, type: "approval-answer", toolName, approvalId: id, digest, status, ...omitUndefined({ scope, ruleId, by }) });
@@ -118,16 +118,16 @@ function keepNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promis
 }
 
 /** The principal that made the call, else the name of the agent. */
-function askerOf({ options, parts }: AdmittedCall): string | undefined {
-  return principalIdOf(options.data) ?? parts.agentName;
+function askerOf({ options, services }: AdmittedCall): string | undefined {
+  return principalIdOf(options.data) ?? services.agentName;
 }
 
-function enclosing(run: AdmittedCall): { readonly within?: readonly EnclosingCall[] } {
+function describeEnclosing(run: AdmittedCall): { readonly within?: readonly EnclosingCall[] } {
   const within: EnclosingCall[] = [];
   let inner: CallRun = run;
   // The calls around a call from before a crash may not run yet.
-  while (inner.resumed === undefined && inner.turn.madeIn instanceof CallRun) {
-    inner = inner.turn.madeIn;
+  while (inner.resumed === undefined && inner.turn.parentCall instanceof CallRun) {
+    inner = inner.turn.parentCall;
     const { callId, toolName, input = sentInput(inner) } = inner;
     within.push(Object.freeze({ callId, toolName, input }));
   }

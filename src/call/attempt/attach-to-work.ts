@@ -4,23 +4,23 @@ import type { EngineRequest } from "../../core/engine.ts";
 import { isToolError } from "../../core/error.ts";
 import { MAX_ID_LENGTH } from "../../core/recording/read-event.ts";
 import type { AdmittedCall } from "../call-run.ts";
-import { outcomeUnknown } from "../admit/reconcile-call.ts";
+import { outcomeUnknownError } from "../admit/reconcile-call.ts";
 
 /** Whether a resumed call attaches to work that continues elsewhere. */
-export function continuesElsewhere({ resumed, route }: AdmittedCall): boolean {
-  return resumed?.remoteId !== undefined && route.engine.attach !== undefined && route.rules.isTool;
+export function attachesToRemoteJob({ resumed, route }: AdmittedCall): boolean {
+  return resumed?.remoteId !== undefined && route.engine.attach !== undefined && route.rules.isLiveTool;
 }
 
 /** Records the id of the work, if a later process could attach to it. */
-export function noteRemote(run: AdmittedCall, remoteId: string): void {
+export function recordRemoteJob(run: AdmittedCall, remoteId: string): void {
   const { route, turn } = run;
-  if (run.resumed?.remoteId === remoteId || route.engine.attach === undefined || !route.rules.isTool) return;
+  if (run.resumed?.remoteId === remoteId || route.engine.attach === undefined || !route.rules.isLiveTool) return;
   if (turn.session.eventLog === undefined || remoteId === "" || remoteId.length > MAX_ID_LENGTH) return;
   run.record({ ...run.eventBase, type: "call-remote", toolName: run.toolName, remoteId });
 }
 
 /** Attaches to the work. If the work no longer exists, the call is made again if it may be repeated. */
-export async function attachTo(run: AdmittedCall, remoteId: string, request: EngineRequest, context: ToolContext): Promise<unknown> {
+export async function attachToRemoteJob(run: AdmittedCall, remoteId: string, request: EngineRequest, context: ToolContext): Promise<unknown> {
   const { engine } = run.route;
   try {
     return await engine.attach?.(remoteId, request, context);
@@ -31,6 +31,6 @@ export async function attachTo(run: AdmittedCall, remoteId: string, request: Eng
       if (run.resumed !== undefined) run.resumed.mayHaveRun = true;
       return engine.call(request, context);
     }
-    throw outcomeUnknown(run.toolName, thrown.message);
+    throw outcomeUnknownError(run.toolName, thrown.message);
   }
 }

@@ -1,11 +1,11 @@
 /** Finds the locks and slots of the callers of a nested call, and borrows them for it. */
-import { isInside, type LockKeys } from "../../core/effects.ts";
+import { isSameOrInside, type LockKeys } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
 import type { SlotLimit } from "../../core/slots.ts";
 import { isAdmitted, lockKeysOf, type AdmittedCall, type CallRun } from "../call-run.ts";
-import { isKeyOfSession } from "../admit/resolve-effects.ts";
-import { LeasedTicket, LentSlot, LentTicket, NestedTicket, limitOf, nestedLines, type HeldSlot } from "./lent-hold.ts";
+import { isScopedSessionKey } from "../admit/resolve-effects.ts";
+import { LeasedTicket, LentSlot, LentTicket, NestedTicket, limitOf, nestedQueues, type HeldSlot } from "./lent-hold.ts";
 
 /** An outer call that holds locks or waits for them. */
 interface Holder {
@@ -29,9 +29,9 @@ type Share = { readonly [Mode in Access["mode"]]: string[] };
  * Returns an error if a caller holds a key in a weaker mode: the caller waits for this call, so this call would wait for itself.
  */
 export function borrowLocks(run: AdmittedCall): LockTicket | ToolError {
-  const { locks } = run.parts;
+  const { locks } = run.services;
   const { reads, writes, commutative } = lockKeysOf(run);
-  const holders = holdersAround(run);
+  const holders = listOuterHolders(run);
   if (holders.length === 0) return locks.request({ owner: run.callId, reads, writes, commutative });
   const shares = new Map<Holder | undefined, Share>();
   const wanted: readonly Access[] = [
@@ -40,7 +40,7 @@ export function borrowLocks(run: AdmittedCall): LockTicket | ToolError {
   ];
   for (const access of wanted) {
     const nearest = holders.find((holder) => lends(holder, access) || excludes(holder.keys, access));
-    if (nearest !== undefined && !lends(nearest, access)) return heldTooWeakly(run, nearest.run, access);
+    if (nearest !== undefined && !lends(nearest, access)) return weakLockError(run, nearest.run, access);
     const share = shares.get(nearest) ?? { reads: [], writes: [] };
     shares.set(nearest, share);
     share[access.mode].push(access.key);
@@ -57,10 +57,10 @@ export function borrowLocks(run: AdmittedCall): LockTicket | ToolError {
  */
 export function addLease(run: AdmittedCall, ticket: LockTicket, leases: Locks): LockTicket {
   const { reads, writes, commutative } = lockKeysOf(run);
-  const holders = run.madeBy === undefined ? [] : holdersAround(run).filter((holder) => holder.run.plan.isShared);
+  const holders = run.callerRun === undefined ? [] : listOuterHolders(run).filter((holder) => holder.run.plan.isShared);
   const lent = new Set<LockTicket>();
   const isOwn = (mode: Access["mode"], key: string): boolean => {
-    if (isKeyOfSession(key)) return false;
+    if (isScopedSessionKey(key)) return false;
     const lender = holders.find((holder) => lends(holder, { mode, key, commutative: mode === "writes" && commutative }));
     if (lender !== undefined) lent.add(lender.ticket);
     return lender === undefined;
@@ -80,79 +80,79 @@ interface Borrower {
 }
 
 function borrowFrom(lender: Holder | undefined, { run, holders, request }: Borrower): readonly [line: Locks, ticket: LockTicket] {
-  const ticket = lender === undefined ? undefined : lentTicketOf(lender);
-  const line = ticket?.inside ?? run.parts.locks;
-  const overtakes = holders.some((holder) => linesOf(holder).includes(line));
+  const ticket = lender === undefined ? undefined : toLentTicket(lender);
+  const line = ticket?.nestedLocks ?? run.services.locks;
+  const overtakes = holders.some((holder) => queuesOf(holder).includes(line));
   return [line, (ticket ?? line).request({ ...request, overtakes })];
 }
 
-function lentTicketOf({ run, ticket }: Holder): LentTicket {
+function toLentTicket({ run, ticket }: Holder): LentTicket {
   const lent = ticket instanceof LentTicket ? ticket : new LentTicket(ticket);
   run.ticket = lent;
   return lent;
 }
 
 /** The lock queues in which an outer call waits. */
-function linesOf({ run, ticket }: Holder): readonly Locks[] {
-  return nestedLines(ticket) ?? [run.parts.locks];
+function queuesOf({ run, ticket }: Holder): readonly Locks[] {
+  return nestedQueues(ticket) ?? [run.services.locks];
 }
 
 /** The outer calls with locks, nearest first. */
-function holdersAround(run: CallRun): readonly Holder[] {
+function listOuterHolders(run: CallRun): readonly Holder[] {
   const holders: Holder[] = [];
-  for (let around = run.madeBy; around !== undefined; around = around.madeBy) {
-    const { ticket } = around;
-    if (ticket !== undefined && around.parts.locks === run.parts.locks && isAdmitted(around))
-      holders.push({ run: around, ticket, keys: lockKeysOf(around) });
+  for (let outer = run.callerRun; outer !== undefined; outer = outer.callerRun) {
+    const { ticket } = outer;
+    if (ticket !== undefined && outer.services.locks === run.services.locks && isAdmitted(outer))
+      holders.push({ run: outer, ticket, keys: lockKeysOf(outer) });
   }
   return holders;
 }
 
 function lends({ ticket, keys }: Holder, { mode, key, commutative }: Access): boolean {
   if (!ticket.granted) return false;
-  if ((!keys.commutative || commutative) && keys.writes.some((held) => isInside(key, held))) return true;
-  return mode === "reads" && keys.reads.some((held) => isInside(key, held));
+  if ((!keys.commutative || commutative) && keys.writes.some((held) => isSameOrInside(key, held))) return true;
+  return mode === "reads" && keys.reads.some((held) => isSameOrInside(key, held));
 }
 
 function excludes(keys: LockKeys, { mode, key, commutative }: Access): boolean {
-  const meets = (held: string): boolean => isInside(key, held) || isInside(held, key);
-  if (!(keys.commutative && commutative) && keys.writes.some(meets)) return true;
-  return mode === "writes" && keys.reads.some(meets);
+  const overlaps = (held: string): boolean => isSameOrInside(key, held) || isSameOrInside(held, key);
+  if (!(keys.commutative && commutative) && keys.writes.some(overlaps)) return true;
+  return mode === "writes" && keys.reads.some(overlaps);
 }
 
-function heldTooWeakly(run: AdmittedCall, around: AdmittedCall, { mode, key }: Access): ToolError {
+function weakLockError(run: AdmittedCall, outer: AdmittedCall, { mode, key }: Access): ToolError {
   const how = mode === "reads" ? "reads" : "writes";
   const declare = run.effects.undeclared
     ? `Declare the effects of ${run.toolName}: without them it writes all of its toolset.`
-    : `Declare that ${around.toolName} ${how} it as well.`;
+    : `Declare that ${outer.toolName} ${how} it as well.`;
   return new ToolError(
     "resource_busy",
-    `${run.toolName} ${how} ${key}, which ${around.toolName} holds: that call made this one, and ends after it.`,
+    `${run.toolName} ${how} ${key}, which ${outer.toolName} holds: that call made this one, and ends after it.`,
     { retryable: false, outcome: "not_started", hint: "Make this call on its own.", operatorHint: declare },
   );
 }
 
 /** Returns the slot of this limit that the nearest caller with one lends. */
-export function lenderOfSlot(run: CallRun, limit: SlotLimit): LentSlot | undefined {
-  for (let around = run.madeBy; around !== undefined; around = around.madeBy) {
-    const { slots } = around;
+export function findSlotLender(run: CallRun, limit: SlotLimit): LentSlot | undefined {
+  for (let outer = run.callerRun; outer !== undefined; outer = outer.callerRun) {
+    const { slots } = outer;
     const at = slots?.findIndex((slot) => limitOf(slot) === limit) ?? -1;
     const slot = slots?.[at];
     if (slots === undefined || slot === undefined) continue;
     const lent = slot instanceof LentSlot ? slot : new LentSlot(slot);
-    around.slots = slots.with(at, lent);
+    outer.slots = slots.with(at, lent);
     return lent;
   }
   return undefined;
 }
 
-/** Like `lenderOfSlot`, for the slots of background jobs. */
-export function lenderOfJobSlot(run: CallRun): LentSlot | undefined {
-  for (let around = run.madeBy; around !== undefined; around = around.madeBy) {
-    const slot: HeldSlot | undefined = around.jobSlot;
-    if (slot === undefined || around.parts.jobs !== run.parts.jobs) continue;
+/** Like `findSlotLender`, for the slots of background jobs. */
+export function findJobSlotLender(run: CallRun): LentSlot | undefined {
+  for (let outer = run.callerRun; outer !== undefined; outer = outer.callerRun) {
+    const slot: HeldSlot | undefined = outer.jobSlot;
+    if (slot === undefined || outer.services.jobs !== run.services.jobs) continue;
     const lent = slot instanceof LentSlot ? slot : new LentSlot(slot);
-    around.jobSlot = lent;
+    outer.jobSlot = lent;
     return lent;
   }
   return undefined;

@@ -1,8 +1,8 @@
 /** Finds deadlocks before they happen: a wait that could not end, because the calls it waits for wait, directly or not, for the waiting call. */
-import { deadlocks, isTurnAwaited, turnWaits, type TurnWait } from "../../session/turn-waits.ts";
-import { CallRun, type CallParts } from "../call-run.ts";
-import { BorrowedSlot, LentSlot, LentTicket, nestedLines, type HeldSlot } from "./lent-hold.ts";
-import { soleOf } from "../context/call-tree.ts";
+import { deadlocks, isTurnAwaited, listTurnWaits, type TurnWait } from "../../session/turn-waits.ts";
+import { CallRun, type CallServices } from "../call-run.ts";
+import { BorrowedSlot, LentSlot, LentTicket, nestedQueues, type HeldSlot } from "./lent-hold.ts";
+import { findSoleCall } from "../context/call-tree.ts";
 import { addTo } from "../../core/base/add-to.ts";
 
 /** Maximum number of owners checked per wait, and of calls in all. A larger cycle is not found; it ends at a deadline. */
@@ -18,10 +18,10 @@ interface Wait {
 }
 
 /** A call, or handler code that waits for a turn of another session. Undefined for a call that has ended. */
-type Waiting = CallRun | TurnWait;
-type Known = readonly [id: string, waiting: Waiting | undefined];
+type WaitingCode = CallRun | TurnWait;
+type KnownWait = readonly [id: string, waiting: WaitingCode | undefined];
 
-deadlocks.closedBy = turnWouldDeadlock;
+deadlocks.isClosedBy = turnWouldDeadlock;
 
 /**
  * Whether a call that begins to wait for its locks or its slot closes a cycle of waits.
@@ -30,39 +30,39 @@ deadlocks.closedBy = turnWouldDeadlock;
  * turn ends when its calls, and the other waits of its code, have ended.
  */
 export function wouldDeadlock(run: CallRun): boolean {
-  if (run.madeBy === undefined && !mayBeWaitedFor(run)) return false;
-  return closesCycle(run, run.parts);
+  if (run.callerRun === undefined && !mayBeWaitedFor(run)) return false;
+  return wouldCloseCycle(run, run.services);
 }
 
 /** Like `wouldDeadlock`, for a handler that begins to wait for a turn. */
 function turnWouldDeadlock(wait: TurnWait): boolean {
-  const caller = outerCall(wait);
+  const caller = findOuterCall(wait);
   if (caller === undefined || (!holdsAnything(caller) && !wait.turns.some(({ queue }) => isTurnAwaited(queue)))) return false;
-  return closesCycle(wait, caller.parts);
+  return wouldCloseCycle(wait, caller.services);
 }
 
 /** Whether anything can wait for this call. A call that is not nested is last in the queue for its first lock: only its turn can be waited for. */
-function mayBeWaitedFor({ parts, turn, awaitedSlot }: CallRun): boolean {
-  if (awaitedSlot !== undefined) return parts.nestedWaits.size > 0 || turnWaits().size > 0;
+function mayBeWaitedFor({ services, turn, awaitedSlot }: CallRun): boolean {
+  if (awaitedSlot !== undefined) return services.nestedWaits.size > 0 || listTurnWaits().size > 0;
   return isTurnAwaited(turn.running?.queue);
 }
 
 function holdsAnything(caller: CallRun): boolean {
-  for (let around: CallRun | undefined = caller; around !== undefined; around = around.madeBy) if (around.holdsAnything) return true;
+  for (let outer: CallRun | undefined = caller; outer !== undefined; outer = outer.callerRun) if (outer.holdsAnything) return true;
   return false;
 }
 
-function closesCycle(waiting: Waiting, parts: CallParts): boolean {
-  const waits = waitsFrom(waiting, parts);
-  return waits !== undefined && !endingCalls(waits).has(idOf(waiting));
+function wouldCloseCycle(waiting: WaitingCode, services: CallServices): boolean {
+  const waits = collectWaits(waiting, services);
+  return waits !== undefined && !findEndingCalls(waits).has(idOf(waiting));
 }
 
-function idOf(waiting: Waiting): string {
+function idOf(waiting: WaitingCode): string {
   return waiting instanceof CallRun ? waiting.callId : waiting.id;
 }
 
 /** The calls and turns that can still end. */
-function endingCalls(waits: ReadonlyMap<string, Wait>): ReadonlySet<string> {
+function findEndingCalls(waits: ReadonlyMap<string, Wait>): ReadonlySet<string> {
   const ending = new Set<string>();
   const ends = (id: string): boolean => ending.has(id);
   const lastFirst = [...waits].toReversed(); // last first: a wait is found before the waits it depends on
@@ -75,16 +75,16 @@ function endingCalls(waits: ReadonlyMap<string, Wait>): ReadonlySet<string> {
 }
 
 /** Every wait that this one depends on; undefined if there are too many. */
-function waitsFrom(first: Waiting, parts: CallParts): ReadonlyMap<string, Wait> | undefined {
-  const inside = waitingInside(new Set([first, ...parts.nestedWaits, ...turnWaits()]));
+function collectWaits(first: WaitingCode, services: CallServices): ReadonlyMap<string, Wait> | undefined {
+  const waitingByCall = groupByOuterCall(new Set([first, ...services.nestedWaits, ...listTurnWaits()]));
   const waits = new Map<string, Wait>();
-  const open: Known[] = [[idOf(first), first]];
+  const open: KnownWait[] = [[idOf(first), first]];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [id, one] = next;
     if (waits.has(id)) continue;
     if (waits.size >= MAX_CALLS) return undefined;
-    const all = one === undefined || one instanceof CallRun ? waitedBy([id, one], parts, inside) : waitedByTurn(one, parts);
-    const slots = one instanceof CallRun ? holdersOf(one) : [];
+    const all = one === undefined || one instanceof CallRun ? listWaitedBy([id, one], services, waitingByCall) : listWaitedByTurn(one, services);
+    const slots = one instanceof CallRun ? groupSlotHolders(one) : [];
     waits.set(id, { all: all.map(([callId]) => callId), any: slots.map((group) => group.map(({ callId }) => callId)) });
     for (const waited of all) open.push(waited);
     for (const other of slots.flat()) open.push([other.callId, other]);
@@ -92,52 +92,52 @@ function waitsFrom(first: Waiting, parts: CallParts): ReadonlyMap<string, Wait> 
   return waits;
 }
 
-type Inside = ReadonlyMap<string, readonly Waiting[]>;
+type WaitingByCall = ReadonlyMap<string, readonly WaitingCode[]>;
 
 /** The calls and turns that a call waits for, except for slots. */
-function waitedBy([id, one]: readonly [id: string, run: CallRun | undefined], { running }: CallParts, inside: Inside): readonly Known[] {
-  const below = (inside.get(id) ?? []).filter((other) => !isJob(other) || one === undefined);
+function listWaitedBy([id, one]: readonly [id: string, run: CallRun | undefined], { running }: CallServices, waitingByCall: WaitingByCall): readonly KnownWait[] {
+  const below = (waitingByCall.get(id) ?? []).filter((other) => !isJob(other) || one === undefined);
   const owners = one?.ticket?.granted === false ? one.ticket.waitingFor(MAX_OWNERS).filter((owner) => owner !== id) : [];
-  const all: Known[] = below.map((other) => [idOf(other), other]);
+  const all: KnownWait[] = below.map((other) => [idOf(other), other]);
   for (const owner of owners) {
     const holding = running.get(owner);
     all.push([owner, holding]);
     // Background jobs that borrowed the owner's locks may hold them longer than the owner runs.
-    for (const other of inside.get(owner) ?? []) if (isJob(other) && borrows(other, holding)) all.push([other.callId, other]);
+    for (const other of waitingByCall.get(owner) ?? []) if (isJob(other) && borrows(other, holding)) all.push([other.callId, other]);
   }
   return all;
 }
 
-function isJob(waiting: Waiting): waiting is CallRun {
+function isJob(waiting: WaitingCode): waiting is CallRun {
   return waiting instanceof CallRun && waiting.job !== undefined;
 }
 
 /** The calls of the turns that run in this queue, and the waits of the turns' own code. */
-function waitedByTurn({ queue }: TurnWait, { running }: CallParts): readonly Known[] {
-  const all: Known[] = [];
-  for (const run of running.all()) if (run.turn.running?.queue === queue && run.beside === undefined) all.push([run.callId, run]);
-  for (const wait of turnWaits()) if (wait.turns.some((turn) => turn.queue === queue && !turn.over)) all.push([wait.id, wait]);
+function listWaitedByTurn({ queue }: TurnWait, { running }: CallServices): readonly KnownWait[] {
+  const all: KnownWait[] = [];
+  for (const run of running.all()) if (run.turn.running?.queue === queue && run.detachedTurn === undefined) all.push([run.callId, run]);
+  for (const wait of listTurnWaits()) if (wait.turns.some((turn) => turn.queue === queue && !turn.hasEnded)) all.push([wait.id, wait]);
   return all;
 }
 
 function borrows({ ticket }: CallRun, lender: CallRun | undefined): boolean {
-  return lender?.ticket instanceof LentTicket && nestedLines(ticket)?.includes(lender.ticket.inside) === true;
+  return lender?.ticket instanceof LentTicket && nestedQueues(ticket)?.includes(lender.ticket.nestedLocks) === true;
 }
 
 /** The waiting calls and turns, grouped by each call that they are nested in. */
-function waitingInside(waiting: ReadonlySet<Waiting>): Inside {
-  const inside = new Map<string, Waiting[]>();
+function groupByOuterCall(waiting: ReadonlySet<WaitingCode>): WaitingByCall {
+  const waitingByCall = new Map<string, WaitingCode[]>();
   for (const one of waiting)
-    for (let around = outerCall(one); around !== undefined; around = around.madeBy) {
-      addTo(inside, around.callId, one);
-      if (!(one instanceof CallRun) && around.job !== undefined) break; // a background job is not waited for
+    for (let outer = findOuterCall(one); outer !== undefined; outer = outer.callerRun) {
+      addTo(waitingByCall, outer.callId, one);
+      if (!(one instanceof CallRun) && outer.job !== undefined) break; // a background job is not waited for
     }
-  return inside;
+  return waitingByCall;
 }
 
-function outerCall(waiting: Waiting): CallRun | undefined {
-  if (waiting instanceof CallRun) return waiting.madeBy;
-  const caller = waiting.callAround?.(soleOf);
+function findOuterCall(waiting: WaitingCode): CallRun | undefined {
+  if (waiting instanceof CallRun) return waiting.callerRun;
+  const caller = waiting.findWaitingCall?.(findSoleCall);
   return caller instanceof CallRun ? caller : undefined;
 }
 
@@ -145,12 +145,12 @@ function outerCall(waiting: Waiting): CallRun | undefined {
 const HELD_ELSEWHERE: readonly CallRun[] = [];
 
 /** The calls that use a slot of the awaited limit, grouped by slot: a lent slot is released when the last of them has ended. */
-function holdersOf({ awaitedSlot, parts, plan }: CallRun): readonly (readonly CallRun[])[] {
+function groupSlotHolders({ awaitedSlot, services, plan }: CallRun): readonly (readonly CallRun[])[] {
   if (awaitedSlot === undefined) return [];
   const groups = new Map<object, CallRun[]>();
-  for (const run of parts.running.all())
+  for (const run of services.running.all())
     for (const slot of run.slots ?? []) {
-      const shared = sharedIn(slot, awaitedSlot);
+      const shared = findSharedSlot(slot, awaitedSlot);
       if (shared === undefined) continue;
       const key = slot === awaitedSlot ? run : shared; // not lent: each call has its own slot of the limit
       addTo(groups, key, run);
@@ -160,7 +160,7 @@ function holdersOf({ awaitedSlot, parts, plan }: CallRun): readonly (readonly Ca
 }
 
 /** The object that all users of a slot of the awaited limit share; the slot itself if it was not lent. Undefined for slots of other limits. */
-function sharedIn(slot: HeldSlot, awaited: object): object | undefined {
+function findSharedSlot(slot: HeldSlot, awaited: object): object | undefined {
   let one = slot;
   let shared: HeldSlot | undefined;
   for (;;) {

@@ -4,15 +4,15 @@ import { ToolError } from "../../core/error.ts";
 import { copyJson } from "../../core/base/json.ts";
 import type { AdmittedCall } from "../call-run.ts";
 
-export type StatefulRun = AsyncGenerator<unknown, unknown, unknown>;
+export type StatefulGenerator = AsyncGenerator<unknown, unknown, unknown>;
 
-export function isStatefulRun(answer: unknown): answer is StatefulRun {
+export function isStatefulGenerator(answer: unknown): answer is StatefulGenerator {
   return (
     typeof answer === "object" &&
     answer !== null &&
     Symbol.asyncIterator in answer &&
-    typeof (answer as Partial<StatefulRun>).next === "function" &&
-    typeof (answer as Partial<StatefulRun>).return === "function"
+    typeof (answer as Partial<StatefulGenerator>).next === "function" &&
+    typeof (answer as Partial<StatefulGenerator>).return === "function"
   );
 }
 
@@ -21,7 +21,7 @@ export function isStatefulRun(answer: unknown): answer is StatefulRun {
  *
  * @throws ToolError `not_executable` for a call that is not a job; `not_json` for a yielded value that is not JSON
  */
-export async function driveGenerator(run: AdmittedCall, generator: StatefulRun, signal: AbortSignal): Promise<unknown> {
+export async function driveGenerator(run: AdmittedCall, generator: StatefulGenerator, signal: AbortSignal): Promise<unknown> {
   const { job } = run;
   if (job === undefined) {
     await generator.return(undefined);
@@ -34,7 +34,7 @@ export async function driveGenerator(run: AdmittedCall, generator: StatefulRun, 
   try {
     for (let step = await generator.next(); ;) {
       if (step.done === true) return step.value;
-      const input = signal.aborted ? undefined : await job.ask(saidText(step.value));
+      const input = signal.aborted ? undefined : await job.ask(formatYielded(step.value));
       if (signal.aborted) return undefined;
       step = await generator.next(input);
     }
@@ -44,7 +44,7 @@ export async function driveGenerator(run: AdmittedCall, generator: StatefulRun, 
   }
 }
 
-function saidText(said: unknown): string {
+function formatYielded(said: unknown): string {
   if (typeof said === "string") return said;
   return said === undefined ? "" : valueText(copyJson(said).value);
 }

@@ -1,20 +1,20 @@
 /** Keeps what is known about a call's effect over its attempts. */
-import { ToolError, hintsOf } from "../../core/error.ts";
+import { ToolError, pickHints } from "../../core/error.ts";
 import type { Outcome } from "../../core/error-codes.ts";
 import type { ResumedCall } from "../admit/earlier-calls.ts";
-import { continuesElsewhere } from "./attach-to-work.ts";
+import { attachesToRemoteJob } from "./attach-to-work.ts";
 import { isAdmitted, type AdmittedCall, type CallRun } from "../call-run.ts";
 
 /** How uncertain an outcome is: higher is less certain. */
-const DOUBT: Readonly<Record<Outcome, number>> = { not_started: 0, failed: 1, unknown: 2 };
+const UNCERTAINTY: Readonly<Record<Outcome, number>> = { not_started: 0, failed: 1, unknown: 2 };
 
 /** The error of a further attempt. If an earlier one may have had the effect, the error gets its outcome, even if the last attempt never began. */
-export function sinceEarlier(run: AdmittedCall, earlier: ToolError, last: ToolError): ToolError {
-  return atLeast(run, earlier.outcome, last);
+export function withLeastCertainOutcome(run: AdmittedCall, earlier: ToolError, last: ToolError): ToolError {
+  return withOutcomeAtLeast(run, earlier.outcome, last);
 }
 
 /** The error of a call that ended between two attempts, for example while it waited for locks: its outcome is that of the earlier attempts. */
-export function endedBetween(earlier: ToolError, last: ToolError): ToolError {
+export function withEarlierOutcome(earlier: ToolError, last: ToolError): ToolError {
   return withOutcome(last, earlier.outcome);
 }
 
@@ -22,17 +22,17 @@ export function endedBetween(earlier: ToolError, last: ToolError): ToolError {
  * Notes whether a call from before a crash may have been run. A repeatable call has no intent in its log, so it may have been run, unless it was a
  * job that had not been started. Work that continues elsewhere is still the same run.
  */
-export function noteEarlierRun(run: AdmittedCall, resumed: ResumedCall): void {
-  if (run.effects.repeatable && !run.isAnswered && resumed.job?.starts !== 0 && !continuesElsewhere(run)) resumed.mayHaveRun = true;
+export function markPossibleEarlierRun(run: AdmittedCall, resumed: ResumedCall): void {
+  if (run.effects.repeatable && !run.isAnswered && resumed.job?.starts !== 0 && !attachesToRemoteJob(run)) resumed.mayHaveRun = true;
 }
 
 /** The error of a call that was run again after a crash: the earlier run may have had the effect. */
-export function sinceCrash(run: CallRun, last: ToolError): ToolError {
-  return run.resumed?.mayHaveRun === true && isAdmitted(run) ? atLeast(run, "unknown", last) : last;
+export function withOutcomeSinceCrash(run: CallRun, last: ToolError): ToolError {
+  return run.resumed?.mayHaveRun === true && isAdmitted(run) ? withOutcomeAtLeast(run, "unknown", last) : last;
 }
 
-function atLeast(run: AdmittedCall, outcome: Outcome, last: ToolError): ToolError {
-  if (run.effects.writes.length === 0 || !run.isReal || DOUBT[outcome] <= DOUBT[last.outcome]) return last;
+function withOutcomeAtLeast(run: AdmittedCall, outcome: Outcome, last: ToolError): ToolError {
+  if (run.effects.writes.length === 0 || !run.isReal || UNCERTAINTY[outcome] <= UNCERTAINTY[last.outcome]) return last;
   const error = withOutcome(last, outcome);
   if (run.answer.engineError === last) run.answer.engineError = error; // still counts as the engine's answer
   return error;
@@ -45,7 +45,7 @@ function withOutcome(error: ToolError, outcome: Outcome): ToolError {
     details,
     outcome,
     cause: error,
-    ...hintsOf(error),
+    ...pickHints(error),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
 }

@@ -4,7 +4,7 @@ import type { FaultPlan } from "../../core/fault.ts";
 import { drawFault, faultPolicy, type Fault, type FaultPolicy } from "../../policy/faults/fault.ts";
 import { NO_CALLS, countCall, countCalls, type CallSample, type CallTally } from "../../policy/faults/fault-tally.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
-import { faultsOf } from "../../registry/toolset-faults.ts";
+import { getFaultPolicy } from "../../registry/toolset-faults.ts";
 import type { Session } from "../../session/session.ts";
 
 /** The faults of one call. */
@@ -13,9 +13,9 @@ export class CallFaults {
   /** The fault drawn for the call; undefined before its engine is first called, null for no fault. */
   drawn: Fault | null | undefined;
   /** The fault that changes the answer of the current attempt. */
-  spoils: Fault | undefined;
+  answerFault: Fault | undefined;
   /** Type of the fault that the call has met. */
-  met: string | undefined;
+  injectedType: string | undefined;
 
   constructor(sample: CallSample) {
     this.sample = sample;
@@ -38,7 +38,7 @@ export class Faults {
   }
 
   /** Whether calls of these tools may meet a fault. */
-  mayHit({ hasFaults }: { readonly hasFaults: boolean }): boolean {
+  mayInject({ hasFaults }: { readonly hasFaults: boolean }): boolean {
     return this.isPlanned || hasFaults;
   }
 
@@ -48,7 +48,7 @@ export class Faults {
   }
 
   /** Counts a call that begins, and returns its faults. */
-  begin(session: Session, call: ToolCall): CallFaults {
+  createCallFaults(session: Session, call: ToolCall): CallFaults {
     const before = session.isEphemeral ? this.#ephemeralCalls : (session.tally ?? countCalls(NO_CALLS, session.log));
     const { sample, tally } = countCall(before, call);
     if (!session.isEphemeral) session.tally = tally;
@@ -58,6 +58,6 @@ export class Faults {
 
   /** The fault of the call; the same each time it is drawn. */
   draw(sample: CallSample, { qualifiedName, toolset }: RegisteredTool, session: Session): Fault | undefined {
-    return drawFault([this.#plan, faultsOf(toolset)], { ...sample, toolName: qualifiedName, session: session.seedName });
+    return drawFault([this.#plan, getFaultPolicy(toolset)], { ...sample, toolName: qualifiedName, session: session.seedName });
   }
 }

@@ -4,33 +4,33 @@ import type { LockTicket } from "../../core/locks.ts";
 import type { SlotLimit } from "../../core/slots.ts";
 import { roundMs } from "../../core/system-ports.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
-import { addLease, borrowLocks, lenderOfSlot } from "./borrow.ts";
+import { addLease, borrowLocks, findSlotLender } from "./borrow.ts";
 import { lockKeysOf, type AdmittedCall, type CallRun } from "../call-run.ts";
 import { noteLockWait, noteWait, REPORTED_WAIT_MS } from "../finish/call-timing.ts";
 import { wouldDeadlock } from "./deadlock.ts";
-import { notStarted } from "./not-started.ts";
-import { tryTake, waitForSlot, type HeldSlot, type LentSlot } from "./lent-hold.ts";
+import { notStartedError } from "./not-started.ts";
+import { tryTakeSlot, waitForSlot, type HeldSlot, type LentSlot } from "./lent-hold.ts";
 
 /** Enters the queue for the call's locks. This happens in call order, whatever the call must wait for before. `release` leaves the queue. */
-export function takePlace(run: AdmittedCall): AdmittedCall | ToolError {
+export function enterLockQueue(run: AdmittedCall): AdmittedCall | ToolError {
   const { reads, writes } = run.effects.lock;
   if (reads.length + writes.length === 0 || run.isAnswered || run.route.rules.locks === "nobody" || run.ticket !== undefined) return run;
-  const ticket = run.madeBy === undefined ? ownPlace(run) : borrowLocks(run);
+  const ticket = run.callerRun === undefined ? requestOwnLocks(run) : borrowLocks(run);
   if (ticket instanceof Error) return ticket;
   if (!run.plan.isShared) {
     run.ticket = ticket;
     return run;
   }
-  const { leases } = run.parts;
+  const { leases } = run.services;
   if (leases === undefined) {
     ticket.release();
-    return noStore(run);
+    return noStoreError(run);
   }
   run.ticket = addLease(run, ticket, leases);
   return run;
 }
 
-function noStore({ toolName, plan }: AdmittedCall): ToolError {
+function noStoreError({ toolName, plan }: AdmittedCall): ToolError {
   const toolset = plan.registered.toolset.name;
   return new ToolError(
     "unavailable",
@@ -42,40 +42,40 @@ function noStore({ toolName, plan }: AdmittedCall): ToolError {
   );
 }
 
-function ownPlace(run: AdmittedCall): LockTicket {
+function requestOwnLocks(run: AdmittedCall): LockTicket {
   const { reads, writes, commutative } = lockKeysOf(run);
-  return run.parts.locks.request({ owner: run.callId, reads, writes, commutative });
+  return run.services.locks.request({ owner: run.callId, reads, writes, commutative });
 }
 
 /** Takes the call's locks. Returns undefined if there was no wait, else a promise of the error, if any; the caller then releases what was taken. */
 export function acquireLocks(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
-  const placed = takePlace(run);
+  const placed = enterLockQueue(run);
   if (placed instanceof Error) return Promise.resolve(placed);
   const { ticket } = run;
-  return ticket === undefined || ticket.granted ? undefined : kept(run, "locks", waitForLocks(run, ticket));
+  return ticket === undefined || ticket.granted ? undefined : toErrorOnRejection(run, "locks", waitForLocks(run, ticket));
 }
 
 /** Takes the slots of an attempt, once it has its locks. Returns the same as `acquireLocks`. */
 export function acquireSlots(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
   if (run.plan.limits.length === 0 || run.route.rules.locks === "nobody") return undefined;
-  return takeSlots(run) ? undefined : kept(run, "slots", waitForSlots(run));
+  return takeSlots(run) ? undefined : toErrorOnRejection(run, "slots", waitForSlots(run));
 }
 
 /** Releases all locks and slots; no effect the second time. */
-export function release(run: CallRun): void {
+export function releaseResources(run: CallRun): void {
   const { ticket, slots } = run;
   run.ticket = undefined;
   run.slots = undefined;
-  if (ticket !== undefined) giveBack(run, ticket);
-  if (slots !== undefined) for (const slot of slots) giveBack(run, slot);
+  if (ticket !== undefined) releaseResource(run, ticket);
+  if (slots !== undefined) for (const slot of slots) releaseResource(run, slot);
 }
 
 /** Releases one lock or slot. An error of a program's own implementation is logged; it affects neither the other releases nor the result. */
-export function giveBack({ parts, toolName }: Pick<CallRun, "parts" | "toolName">, held: HeldSlot): void {
+export function releaseResource({ services, toolName }: Pick<CallRun, "parts" | "toolName">, held: HeldSlot): void {
   try {
     held.release();
   } catch (thrown: unknown) {
-    parts.ports.log.warn(`The locks or slots of ${toolName} could not be released: ${describeThrown(thrown)}`);
+    services.ports.log.warn(`The locks or slots of ${toolName} could not be released: ${describeThrown(thrown)}`);
   }
 }
 
@@ -83,14 +83,14 @@ async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<Tool
   const since = run.clock.now();
   let waitedFor = run.hasObservers ? ticket.waitingFor() : [];
   warnUndeclared(run, ticket);
-  if (wouldDeadlock(run)) return deadlock(run);
+  if (wouldDeadlock(run)) return deadlockError(run);
   noteNestedWait(run);
-  const waited = await waitFor(run, ticket.whenGranted(), { endsAt: run.deadlineAt, late: () => busy(run, ticket) });
-  run.parts.nestedWaits.delete(run);
+  const waited = await waitFor(run, ticket.whenGranted(), { endsAt: run.deadlineAt, timeoutError: () => busyError(run, ticket) });
+  run.services.nestedWaits.delete(run);
   if (waitedFor.length === 0) waitedFor = "ended" in waited ? ticket.waitingFor() : (ticket.waitedFor?.() ?? []);
   noteLockWait(run, since, waitedFor);
-  if (!("value" in waited)) return "ended" in waited ? waited.ended : notKept(run, "locks", waited.thrown);
-  if (!ticket.granted) return deadlock(run);
+  if (!("value" in waited)) return "ended" in waited ? waited.ended : resourceFailureError(run, "locks", waited.thrown);
+  if (!ticket.granted) return deadlockError(run);
   reportWait(run, since, "lock", waitedFor);
   return undefined;
 }
@@ -98,14 +98,14 @@ async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<Tool
 /** Takes a slot of each limit without waiting; all or none. */
 function takeSlots(run: AdmittedCall): boolean {
   const { limits } = run.plan;
-  if (run.madeBy !== undefined) return takeNestedSlots(run);
+  if (run.callerRun !== undefined) return takeNestedSlots(run);
   let taken = 0;
   try {
     while (taken < limits.length && limits[taken]?.tryTake() === true) taken++;
     if (taken === limits.length) run.slots = limits;
     return taken === limits.length;
   } finally {
-    if (taken < limits.length) for (const other of limits.slice(0, taken)) giveBack(run, other);
+    if (taken < limits.length) for (const other of limits.slice(0, taken)) releaseResource(run, other);
   }
 }
 
@@ -113,9 +113,9 @@ function takeSlots(run: AdmittedCall): boolean {
 function takeNestedSlots(run: AdmittedCall): boolean {
   const taken: HeldSlot[] = [];
   for (const limit of run.plan.limits) {
-    const slot = tryTake(lenderOfSlot(run, limit), limit);
+    const slot = tryTakeSlot(findSlotLender(run, limit), limit);
     if (slot === undefined) {
-      for (const other of taken) giveBack(run, other);
+      for (const other of taken) releaseResource(run, other);
       return false;
     }
     taken.push(slot);
@@ -128,8 +128,8 @@ async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
   const since = run.clock.now();
   run.slots = [];
   for (const limit of run.plan.limits) {
-    const lender = run.madeBy === undefined ? undefined : lenderOfSlot(run, limit);
-    const slot = tryTake(lender, limit) ?? (await awaitSlot(run, lender, limit));
+    const lender = run.callerRun === undefined ? undefined : findSlotLender(run, limit);
+    const slot = tryTakeSlot(lender, limit) ?? (await awaitSlot(run, lender, limit));
     if (slot instanceof ToolError) {
       noteWait(run, "slot", since);
       return slot;
@@ -143,42 +143,42 @@ async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
 
 async function awaitSlot(run: AdmittedCall, lender: LentSlot | undefined, limit: SlotLimit): Promise<HeldSlot | ToolError> {
   run.awaitedSlot = lender ?? limit;
-  if (wouldDeadlock(run)) return deadlock(run);
+  if (wouldDeadlock(run)) return deadlockError(run);
   const awaited = waitForSlot(lender, limit, run.turn.session.id);
   noteNestedWait(run);
   const waited = await waitFor(run, awaited.whenTaken(), {
     endsAt: run.deadlineAt,
-    late: () => noSlot(run, lender === undefined ? limit.unreachable : undefined),
+    timeoutError: () => noSlotError(run, lender === undefined ? limit.unreachable : undefined),
   });
-  run.parts.nestedWaits.delete(run);
+  run.services.nestedWaits.delete(run);
   run.awaitedSlot = undefined;
   if ("value" in waited) return awaited.slot;
   awaited.cancel();
-  return "ended" in waited ? waited.ended : notKept(run, "slots", waited.thrown);
+  return "ended" in waited ? waited.ended : resourceFailureError(run, "slots", waited.thrown);
 }
 
 /** Waits, and turns a rejection into an error, so that it never rejects. */
-function kept(run: AdmittedCall, what: "locks" | "slots", wait: Promise<ToolError | undefined>): Promise<ToolError | undefined> {
+function toErrorOnRejection(run: AdmittedCall, what: "locks" | "slots", wait: Promise<ToolError | undefined>): Promise<ToolError | undefined> {
   return wait.then(undefined, (thrown: unknown) => {
-    run.parts.nestedWaits.delete(run);
+    run.services.nestedWaits.delete(run);
     run.awaitedSlot = undefined;
-    release(run);
-    return notKept(run, what, thrown);
+    releaseResources(run);
+    return resourceFailureError(run, what, thrown);
   });
 }
 
 /** The error of locks or slots of the program that throw or reject against their contract; the call then holds none. */
-function notKept(run: AdmittedCall, what: "locks" | "slots", thrown: unknown): ToolError {
+function resourceFailureError(run: AdmittedCall, what: "locks" | "slots", thrown: unknown): ToolError {
   const error = ToolError.fromUnknown(thrown, "unavailable");
-  return notStarted(run, error, `its ${what} failed: ${error.message}`);
+  return notStartedError(run, error, `its ${what} failed: ${error.message}`);
 }
 
 /** Notes the wait of a nested call: only those can be waited for by calls that hold something. */
 function noteNestedWait(run: AdmittedCall): void {
-  if (run.madeBy !== undefined) run.parts.nestedWaits.add(run);
+  if (run.callerRun !== undefined) run.services.nestedWaits.add(run);
 }
 
-function deadlock(run: AdmittedCall): ToolError {
+function deadlockError(run: AdmittedCall): ToolError {
   return new ToolError("resource_busy", `${run.toolName} was not started: it would wait for calls that wait for the call it was made in.`, {
     retryable: false,
     outcome: "not_started",
@@ -187,27 +187,27 @@ function deadlock(run: AdmittedCall): ToolError {
   });
 }
 
-function busy(run: AdmittedCall, ticket: LockTicket): ToolError {
-  const unreachable = run.plan.isShared ? run.parts.leases?.unreachable : undefined;
-  if (unreachable !== undefined) return storeIsAway(run, unreachable);
-  const holders = namesOf(run, ticket);
+function busyError(run: AdmittedCall, ticket: LockTicket): ToolError {
+  const unreachable = run.plan.isShared ? run.services.leases?.unreachable : undefined;
+  if (unreachable !== undefined) return storeUnreachableError(run, unreachable);
+  const holders = describeHolders(run, ticket);
   const by = holders.length === 0 ? "" : ` They are held by ${holders.join(", ")}.`;
-  return new ToolError("resource_busy", `${run.toolName} waited for ${resourcesOf(run)} until its deadline.${by}`, {
+  return new ToolError("resource_busy", `${run.toolName} waited for ${describeResources(run)} until its deadline.${by}`, {
     hint: "Try again when that call has ended.",
     toolNames: ticket.waitingFor().flatMap((callId) => holderName(run, callId) ?? []),
   });
 }
 
 /** @param unreachable why the slots cannot be counted now */
-function noSlot(run: AdmittedCall, unreachable: string | undefined): ToolError {
-  if (unreachable !== undefined) return storeIsAway(run, unreachable);
+function noSlotError(run: AdmittedCall, unreachable: string | undefined): ToolError {
+  if (unreachable !== undefined) return storeUnreachableError(run, unreachable);
   return new ToolError("resource_busy", `${run.toolName} waited for a free slot until its deadline.`, {
     hint: "Try again when fewer calls are running.",
   });
 }
 
 /** The error of a call of a shared toolset whose store could not be reached before the deadline. */
-function storeIsAway({ toolName }: AdmittedCall, reason: string): ToolError {
+function storeUnreachableError({ toolName }: AdmittedCall, reason: string): ToolError {
   return new ToolError(
     "unavailable",
     `${toolName} was not started: the store through which its toolset is shared could not be reached in time.`,
@@ -219,38 +219,38 @@ function storeIsAway({ toolName }: AdmittedCall, reason: string): ToolError {
   );
 }
 
-function resourcesOf({ effects, plan }: AdmittedCall): string {
+function describeResources({ effects, plan }: AdmittedCall): string {
   const keys = [...effects.writes, ...effects.reads];
   return keys.length === 0 ? `the toolset "${plan.registered.toolset.name}"` : keys.slice(0, 5).join(", ");
 }
 
 /** The calls that a ticket waits for, as `tool (call id)`; abandoned ones are marked. */
-function namesOf(run: CallRun, ticket: LockTicket): readonly string[] {
+function describeHolders(run: CallRun, ticket: LockTicket): readonly string[] {
   return ticket.waitingFor().map((callId) => {
     const name = holderName(run, callId) ?? "a call";
-    return run.parts.orphans.has(callId) ? `${name} (${callId}, abandoned but still running)` : `${name} (${callId})`;
+    return run.services.orphans.has(callId) ? `${name} (${callId}, abandoned but still running)` : `${name} (${callId})`;
   });
 }
 
-function holderName({ parts }: CallRun, callId: string): string | undefined {
-  return (parts.orphans.get(callId) ?? parts.running.get(callId))?.toolName;
+function holderName({ services }: CallRun, callId: string): string | undefined {
+  return (services.orphans.get(callId) ?? services.running.get(callId))?.toolName;
 }
 
 /** Warns, once per tool, that calls wait only because a tool declares no effects. */
 function warnUndeclared(run: CallRun, ticket: LockTicket): void {
   const waitedFor = ticket.waitingFor();
   if (waitedFor.length === 0) return; // not known yet whether it waits for any
-  const meeting = [run, ...waitedFor.map((callId) => run.parts.running.get(callId))];
-  const undeclared = meeting.find((other) => other?.effects?.undeclared === true && other.plan?.warnedUndeclared === false);
+  const meeting = [run, ...waitedFor.map((callId) => run.services.running.get(callId))];
+  const undeclared = meeting.find((other) => other?.effects?.undeclared === true && other.plan?.hasWarnedUndeclared === false);
   if (undeclared?.plan === undefined) return;
-  undeclared.plan.warnedUndeclared = true;
-  run.parts.ports.log.warn(
+  undeclared.plan.hasWarnedUndeclared = true;
+  run.services.ports.log.warn(
     `Calls of "${undeclared.plan.registered.toolset.name}" wait for one another because ${undeclared.toolName} declares no effects. Declare what it reads and writes (for an MCP server: effects, or trustAnnotations to believe its hints), and they run side by side.`,
   );
 }
 
 function reportWait(run: CallRun, since: number, reason: "lock" | "slot", waitedFor: readonly string[]): void {
   const waitMs = run.clock.now() - since;
-  if (waitMs < REPORTED_WAIT_MS || !run.parts.listening) return;
+  if (waitMs < REPORTED_WAIT_MS || !run.services.listening) return;
   run.emit({ ...run.eventBase, type: "call-wait", toolName: run.toolName, waitMs: roundMs(waitMs), reason, waitedFor });
 }

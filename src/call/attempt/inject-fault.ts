@@ -7,9 +7,9 @@ import { copyJson, type JsonValue } from "../../core/base/json.ts";
 import { RemoteJob } from "../../core/remote-job.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import type { Fault } from "../../policy/faults/fault.ts";
-import { emptiest, firstHalf, garbled } from "../../policy/faults/fault-output.ts";
+import { createEmptyValue, keepFirstHalf, garbleAnswer } from "../../policy/faults/fault-output.ts";
 import type { AdmittedCall } from "../call-run.ts";
-import { noteRemote } from "./attach-to-work.ts";
+import { recordRemoteJob } from "./attach-to-work.ts";
 import { followRemoteJob } from "./follow-remote-job.ts";
 
 const GARBLED = "Tool execution failed";
@@ -20,56 +20,56 @@ const CONNECTION_LOST = "The connection was lost before an answer came.";
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 
 /** Calls the engine for the answer of an attempt, unless the call's fault replaces or delays the call of the engine. */
-export function askWithFault(run: AdmittedCall, context: ToolContext, ask: () => unknown): unknown {
-  const { faults, parts } = run;
+export function callWithFault(run: AdmittedCall, context: ToolContext, ask: () => unknown): unknown {
+  const { faults, services } = run;
   if (faults === undefined) return ask();
-  faults.spoils = undefined;
-  if (faults.drawn === undefined) faults.drawn = parts.faults.draw(faults.sample, run.plan.registered, run.turn.session) ?? null;
+  faults.answerFault = undefined;
+  if (faults.drawn === undefined) faults.drawn = services.faults.draw(faults.sample, run.plan.registered, run.turn.session) ?? null;
   const fault = faults.drawn;
   if (fault === null || context.attempt > (fault.rule.attempts ?? Infinity)) return ask();
-  return answerWithFault(run, fault, { context, ask });
+  return injectFault(run, fault, { context, ask });
 }
 
-interface Asking {
+interface EngineCall {
   readonly context: ToolContext;
   readonly ask: () => unknown;
 }
 
-function answerWithFault(run: AdmittedCall, fault: Fault, { context, ask }: Asking): unknown {
+function injectFault(run: AdmittedCall, fault: Fault, { context, ask }: EngineCall): unknown {
   const { rule, delayMs } = fault;
   switch (rule.type) {
     case "latency":
-      meet(run, fault);
-      return later(run, delayMs, { context, ask });
+      markInjected(run, fault);
+      return callAfterDelay(run, delayMs, { context, ask });
     case "timeout":
-      meet(run, fault);
-      if (context.deadline === Infinity) throw plannedError(rule, "timeout", `${run.toolName} did not answer.`);
+      markInjected(run, fault);
+      if (context.deadline === Infinity) throw createPlannedError(rule, "timeout", `${run.toolName} did not answer.`);
       return new Promise((_, reject) => onAbort(context.signal, () => reject(new ToolError("timeout", "No source was asked."))));
     case "partial_result":
     case "crash_after_commit":
-      return askAndSpoil(run, fault, ask);
+      return callThenSetFault(run, fault, ask);
     case "unparseable_result":
     case "empty_result":
-      if (isLive(run)) return askAndSpoil(run, fault, ask);
-      spoilAnswer(run, fault);
+      if (isLiveRoute(run)) return callThenSetFault(run, fault, ask);
+      setAnswerFault(run, fault);
       return undefined;
     case "schema_violation":
-      if (isLive(run)) return askAndSpoil(run, fault, ask);
+      if (isLiveRoute(run)) return callThenSetFault(run, fault, ask);
       break;
     default:
   }
-  meet(run, fault);
-  throw errorOf(rule);
+  markInjected(run, fault);
+  throw toFaultError(rule);
 }
 
 /** The error with which a fault ends an answered attempt; undefined if the answer counts. */
-export function spoiledAnswer(run: AdmittedCall): ToolError | undefined {
-  const fault = run.faults?.spoils;
+export function answerFaultError(run: AdmittedCall): ToolError | undefined {
+  const fault = run.faults?.answerFault;
   if (fault === undefined) return undefined;
-  meet(run, fault);
+  markInjected(run, fault);
   if (fault.rule.type !== "schema_violation" && fault.rule.type !== "crash_after_commit") return undefined;
   run.answer.raw = undefined;
-  return errorOf(fault.rule);
+  return toFaultError(fault.rule);
 }
 
 /**
@@ -77,33 +77,33 @@ export function spoiledAnswer(run: AdmittedCall): ToolError | undefined {
  *
  * @throws ToolError `not_json` for an answer that cannot be recorded
  */
-export function spoiledOutput(
+export function injectOutputFault(
   run: AdmittedCall,
   { rule }: Fault,
   answer: unknown,
 ): { readonly output: unknown; readonly isChecked: boolean } {
   if (rule.type === "empty_result") {
     run.answer.content = undefined;
-    return { output: emptiest(run.plan.tool.outputSchema), isChecked: false };
+    return { output: createEmptyValue(run.plan.tool.outputSchema), isChecked: false };
   }
   if (rule.type === "unparseable_result") {
     const said = answer === undefined ? undefined : copyJson(answer).value;
     run.answer.content = undefined;
-    return { output: said === undefined ? `<garbled: ${rule.message ?? GARBLED}>` : garbled(said), isChecked: false };
+    return { output: said === undefined ? `<garbled: ${rule.message ?? GARBLED}>` : garbleAnswer(said), isChecked: false };
   }
-  return { output: partOf(run, answer), isChecked: true };
+  return { output: halveAnswer(run, answer), isChecked: true };
 }
 
 /** Called before the next route of the same call is tried: a fault that was met is not met again. */
-export function faultIsOver({ faults }: AdmittedCall): void {
-  if (faults?.met !== undefined) faults.drawn = null;
+export function clearInjectedFault({ faults }: AdmittedCall): void {
+  if (faults?.injectedType !== undefined) faults.drawn = null;
 }
 
 /** The error of a timeout, with the planned rule's message and `retryable` if the timeout was planned. */
-export function plannedTimeout(run: AdmittedCall, error: ToolError): ToolError {
+export function withPlannedTimeout(run: AdmittedCall, error: ToolError): ToolError {
   const rule = run.faults?.drawn?.rule;
   if (rule === undefined || !hasPlannedTimeout(run)) return error;
-  return plannedError({ ...rule, retryable: error.retryable && rule.retryable !== false }, error.code, error.message);
+  return createPlannedError({ ...rule, retryable: error.retryable && rule.retryable !== false }, error.code, error.message);
 }
 
 /** Whether a planned timeout ends this attempt. */
@@ -113,31 +113,31 @@ export function hasPlannedTimeout({ faults, attempts }: AdmittedCall): boolean {
 }
 
 /** Whether this attempt failed because of a fault. For a stand-in, so does every attempt once a fault was met. */
-export function isPutIn(run: AdmittedCall): boolean {
+export function isInjectedFailure(run: AdmittedCall): boolean {
   const { faults } = run;
-  if (faults?.met === undefined) return false;
-  return !isLive(run) || (faults.drawn !== null && faults.drawn !== undefined && run.attempts <= (faults.drawn.rule.attempts ?? Infinity));
+  if (faults?.injectedType === undefined) return false;
+  return !isLiveRoute(run) || (faults.drawn !== null && faults.drawn !== undefined && run.attempts <= (faults.drawn.rule.attempts ?? Infinity));
 }
 
-function isLive({ route }: AdmittedCall): boolean {
-  return route.rules.isTool;
+function isLiveRoute({ route }: AdmittedCall): boolean {
+  return route.rules.isLiveTool;
 }
 
-function meet({ faults }: AdmittedCall, { rule }: Fault): void {
-  if (faults !== undefined) faults.met = rule.type;
+function markInjected({ faults }: AdmittedCall, { rule }: Fault): void {
+  if (faults !== undefined) faults.injectedType = rule.type;
 }
 
-function spoilAnswer({ faults }: AdmittedCall, fault: Fault): void {
-  if (faults !== undefined) faults.spoils = fault;
+function setAnswerFault({ faults }: AdmittedCall, fault: Fault): void {
+  if (faults !== undefined) faults.answerFault = fault;
 }
 
-function askAndSpoil(run: AdmittedCall, fault: Fault, ask: () => unknown): unknown {
+function callThenSetFault(run: AdmittedCall, fault: Fault, ask: () => unknown): unknown {
   const answer = ask();
-  spoilAnswer(run, fault);
+  setAnswerFault(run, fault);
   return answer;
 }
 
-async function later(run: AdmittedCall, delayMs: number, { context, ask }: Asking): Promise<unknown> {
+async function callAfterDelay(run: AdmittedCall, delayMs: number, { context, ask }: EngineCall): Promise<unknown> {
   await new Promise<void>((resolve, reject) => {
     const cancel = run.clock.timer(() => {
       forget();
@@ -150,29 +150,29 @@ async function later(run: AdmittedCall, delayMs: number, { context, ask }: Askin
   });
   if (context.signal.aborted) throw new ToolError("cancelled", "No source was asked any more.", { outcome: "not_started" });
   const answer = ask();
-  return answer instanceof RemoteJob ? followRemoteJob(answer, context, (id) => noteRemote(run, id)) : answer;
+  return answer instanceof RemoteJob ? followRemoteJob(answer, context, (id) => recordRemoteJob(run, id)) : answer;
 }
 
-function errorOf(rule: FaultRule): ToolError {
+function toFaultError(rule: FaultRule): ToolError {
   const { type, retryAfterMs = DEFAULT_RETRY_AFTER_MS } = rule;
   switch (type) {
     case "network_error":
-      return plannedError(rule, "network_error", CONNECTION_FAILED, { outcome: "not_started" });
+      return createPlannedError(rule, "network_error", CONNECTION_FAILED, { outcome: "not_started" });
     case "rate_limited":
-      return plannedError(rule, "rate_limited", SLOW_DOWN, { outcome: "not_started", retryAfterMs });
+      return createPlannedError(rule, "rate_limited", SLOW_DOWN, { outcome: "not_started", retryAfterMs });
     case "crash_before_commit":
     case "crash_after_commit":
-      return plannedError(rule, "network_error", CONNECTION_LOST, { outcome: "unknown" });
+      return createPlannedError(rule, "network_error", CONNECTION_LOST, { outcome: "unknown" });
     case "schema_violation":
-      return plannedError(rule, "invalid_output", BROKEN_ANSWER);
+      return createPlannedError(rule, "invalid_output", BROKEN_ANSWER);
     default:
-      return plannedError(rule, type === "index_not_found" ? "not_found" : "execution_failed", `Simulated error: ${type}`, {
+      return createPlannedError(rule, type === "index_not_found" ? "not_found" : "execution_failed", `Simulated error: ${type}`, {
         outcome: "failed",
       });
   }
 }
 
-function plannedError(
+function createPlannedError(
   { message, retryable }: Pick<FaultRule, "message" | "retryable">,
   code: ErrorCode,
   otherwise: string,
@@ -182,11 +182,11 @@ function plannedError(
 }
 
 /** Half of the output; if there is only content for the model, half of the content. */
-function partOf(run: AdmittedCall, answer: unknown): JsonValue | undefined {
+function halveAnswer(run: AdmittedCall, answer: unknown): JsonValue | undefined {
   const { content } = run.answer;
   if (answer !== undefined || content === undefined) {
     run.answer.content = undefined;
-    return firstHalf(answer === undefined ? null : copyJson(answer).value);
+    return keepFirstHalf(answer === undefined ? null : copyJson(answer).value);
   }
   const [first] = content;
   if (content.length === 1 && first?.type === "text")

@@ -15,40 +15,40 @@ export interface AwaitedSlot extends Pick<SlotWaiter, "whenTaken" | "cancel"> {
 }
 
 /** Releases something when the last of its users has left. */
-class Shared {
-  readonly #giveBack: () => void;
+class SharedHold {
+  readonly #release: () => void;
   #users = 1;
 
   constructor(giveBack: () => void) {
-    this.#giveBack = giveBack;
+    this.#release = giveBack;
   }
 
   /** Adds a user. Returns the function that removes it again; no effect the second time. */
-  enter(): () => void {
+  addUser(): () => void {
     this.#users++;
-    let isIn = true;
+    let isUsing = true;
     return () => {
-      if (isIn) this.leave();
-      isIn = false;
+      if (isUsing) this.removeUser();
+      isUsing = false;
     };
   }
 
-  leave(): void {
-    if (--this.#users === 0) this.#giveBack();
+  removeUser(): void {
+    if (--this.#users === 0) this.#release();
   }
 }
 
 /** Held locks, with the queue of the calls that they are lent to. */
 export class LentTicket implements LockTicket {
   /** The queue of the nested calls. */
-  readonly inside: Locks = new ResourceLocks();
+  readonly nestedLocks: Locks = new ResourceLocks();
   readonly #ticket: LockTicket;
-  readonly #shared: Shared;
+  readonly #shared: SharedHold;
   #isReleased = false;
 
   constructor(ticket: LockTicket) {
     this.#ticket = ticket;
-    this.#shared = new Shared(() => ticket.release());
+    this.#shared = new SharedHold(() => ticket.release());
   }
 
   get granted(): boolean {
@@ -56,8 +56,8 @@ export class LentTicket implements LockTicket {
   }
 
   /** The queues that the lending call itself waits in. */
-  get lines(): readonly Locks[] | undefined {
-    return nestedLines(this.#ticket);
+  get queues(): readonly Locks[] | undefined {
+    return nestedQueues(this.#ticket);
   }
 
   whenGranted(): Promise<void> {
@@ -78,8 +78,8 @@ export class LentTicket implements LockTicket {
 
   /** Requests lent locks. The keys stay held until the returned ticket is released as well. */
   request(request: LockRequest): LockTicket {
-    const ticket = this.inside.request(request);
-    const leave = this.#shared.enter();
+    const ticket = this.nestedLocks.request(request);
+    const leave = this.#shared.addUser();
     return {
       get granted() {
         return ticket.granted;
@@ -94,7 +94,7 @@ export class LentTicket implements LockTicket {
   }
 
   release(): void {
-    if (!this.#isReleased) this.#shared.leave();
+    if (!this.#isReleased) this.#shared.removeUser();
     this.#isReleased = true;
   }
 }
@@ -102,11 +102,11 @@ export class LentTicket implements LockTicket {
 /** The locks of a nested call: some lent by its callers, some its own. */
 export class NestedTicket implements LockTicket {
   /** The queues that it waits in. */
-  readonly lines: readonly Locks[];
+  readonly queues: readonly Locks[];
   readonly #tickets: readonly LockTicket[];
 
   constructor(tickets: readonly (readonly [line: Locks, ticket: LockTicket])[]) {
-    this.lines = tickets.map(([line]) => line);
+    this.queues = tickets.map(([line]) => line);
     this.#tickets = tickets.map(([, ticket]) => ticket);
   }
 
@@ -142,7 +142,7 @@ export class LeasedTicket implements LockTicket {
   readonly #request: (() => LockTicket) | undefined;
   /** The leases of callers that cover some of the keys. */
   readonly #lent: readonly LockTicket[];
-  readonly #whenAsked: Promise<void> | undefined;
+  readonly #whenRequested: Promise<void> | undefined;
   #lease: LockTicket | undefined;
   #isReleased = false;
 
@@ -151,8 +151,8 @@ export class LeasedTicket implements LockTicket {
     this.#local = local;
     this.#request = request;
     this.#lent = lent;
-    if (local.granted) this.#ask();
-    else this.#whenAsked = local.whenGranted().then(() => this.#ask());
+    if (local.granted) this.#requestLease();
+    else this.#whenRequested = local.whenGranted().then(() => this.#requestLease());
   }
 
   get granted(): boolean {
@@ -160,8 +160,8 @@ export class LeasedTicket implements LockTicket {
   }
 
   /** The queues of this process that it waits in; undefined if it is not nested. */
-  get lines(): readonly Locks[] | undefined {
-    return nestedLines(this.#local);
+  get queues(): readonly Locks[] | undefined {
+    return nestedQueues(this.#local);
   }
 
   /** Undefined if the leases have different fences: each key then has its own. */
@@ -172,7 +172,7 @@ export class LeasedTicket implements LockTicket {
   }
 
   async whenGranted(): Promise<void> {
-    await this.#whenAsked;
+    await this.#whenRequested;
     await this.#lease?.whenGranted();
   }
 
@@ -190,38 +190,38 @@ export class LeasedTicket implements LockTicket {
     this.#local.release();
   }
 
-  #ask(): void {
+  #requestLease(): void {
     if (!this.#isReleased) this.#lease = this.#request?.();
   }
 }
 
 /** The queues that a nested call waits in; undefined for other calls. */
-export function nestedLines(ticket: LockTicket | undefined): readonly Locks[] | undefined {
-  return ticket instanceof NestedTicket || ticket instanceof LentTicket || ticket instanceof LeasedTicket ? ticket.lines : undefined;
+export function nestedQueues(ticket: LockTicket | undefined): readonly Locks[] | undefined {
+  return ticket instanceof NestedTicket || ticket instanceof LentTicket || ticket instanceof LeasedTicket ? ticket.queues : undefined;
 }
 
 /** A held slot that is lent to one call at a time. */
 export class LentSlot implements HeldSlot {
   readonly slot: HeldSlot;
   readonly #turns = new Limit(1);
-  readonly #shared: Shared;
+  readonly #shared: SharedHold;
 
   constructor(slot: HeldSlot) {
     this.slot = slot;
-    this.#shared = new Shared(() => slot.release());
+    this.#shared = new SharedHold(() => slot.release());
   }
 
   /** Undefined while the slot is lent. */
   tryTake(): BorrowedSlot | undefined {
-    return this.#turns.tryTake() ? new BorrowedSlot(this, this.#giveBack(this.#shared.enter())) : undefined;
+    return this.#turns.tryTake() ? new BorrowedSlot(this, this.#createRelease(this.#shared.addUser())) : undefined;
   }
 
   /** Enters the queue for the slot. */
   wait(lane: string): AwaitedSlot {
-    const leave = this.#shared.enter();
+    const leave = this.#shared.addUser();
     const waiter = this.#turns.wait(lane);
     return {
-      slot: new BorrowedSlot(this, this.#giveBack(leave)),
+      slot: new BorrowedSlot(this, this.#createRelease(leave)),
       whenTaken: () => waiter.whenTaken(),
       cancel() {
         waiter.cancel();
@@ -231,10 +231,10 @@ export class LentSlot implements HeldSlot {
   }
 
   release(): void {
-    this.#shared.leave();
+    this.#shared.removeUser();
   }
 
-  #giveBack(leave: () => void): () => void {
+  #createRelease(leave: () => void): () => void {
     return () => {
       this.#turns.release();
       leave();
@@ -244,15 +244,15 @@ export class LentSlot implements HeldSlot {
 
 export class BorrowedSlot implements HeldSlot {
   readonly lender: LentSlot;
-  readonly #giveBack: () => void;
+  readonly #release: () => void;
 
   constructor(lender: LentSlot, giveBack: () => void) {
     this.lender = lender;
-    this.#giveBack = giveBack;
+    this.#release = giveBack;
   }
 
   release(): void {
-    this.#giveBack();
+    this.#release();
   }
 }
 
@@ -267,7 +267,7 @@ export function limitOf(slot: HeldSlot): HeldSlot {
 }
 
 /** Takes the caller's slot if it is free, else a slot of the limit; undefined if both must be waited for. */
-export function tryTake(lender: LentSlot | undefined, limit: SlotLimit): HeldSlot | undefined {
+export function tryTakeSlot(lender: LentSlot | undefined, limit: SlotLimit): HeldSlot | undefined {
   return lender?.tryTake() ?? (limit.tryTake() ? limit : undefined);
 }
 

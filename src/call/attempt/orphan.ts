@@ -2,16 +2,16 @@
  * Handlers that were abandoned while they ran: they keep locks and slots for a while, are counted, and their late end is never shown to the model.
  */
 import { roundMs } from "../../core/system-ports.ts";
-import type { LateEnd } from "../../policy/attempts/deadline.ts";
-import { writeEnded } from "../cache/announce-write.ts";
-import type { AdmittedCall, CallParts } from "../call-run.ts";
-import { giveBack } from "./hold.ts";
+import type { LateListener } from "../../policy/attempts/deadline.ts";
+import { announceWriteEnd } from "../cache/announce-write.ts";
+import type { AdmittedCall, CallServices } from "../call-run.ts";
+import { releaseResource } from "./hold.ts";
 import { limitOf, type HeldSlot } from "./lent-hold.ts";
 
 /** The part of an abandoned handler's context that is used here. */
 interface HandlerContext {
   /** The handler read its signal, so it may have stopped halfway. */
-  readonly tookSignal: boolean;
+  readonly hasReadSignal: boolean;
 }
 
 /**
@@ -21,22 +21,22 @@ interface HandlerContext {
  * passes. A handler that obeys its signal and ends before the next turn of the event loop is no orphan; any other is counted and reported, and so is
  * its late end. A handler may never end: until it does, the whole call is kept in memory if it writes, else only its name.
  */
-export function abandon(run: AdmittedCall, context: HandlerContext, whenEnded?: (lateMs: number) => void): LateEnd {
-  const { parts, toolName, ticket, slots = [] } = run;
+export function abandonHandler(run: AdmittedCall, context: HandlerContext, whenEnded?: (lateMs: number) => void): LateListener {
+  const { services, toolName, ticket, slots = [] } = run;
   const keepsLock = run.effects.lock.writes.length > 0;
-  const isKept = (held: HeldSlot): boolean => (held === ticket ? keepsLock : limitOf(held) !== parts.limit);
+  const isKept = (held: HeldSlot): boolean => (held === ticket ? keepsLock : limitOf(held) !== services.limit);
   const all: readonly HeldSlot[] = ticket === undefined ? slots : [ticket, ...slots];
-  for (const held of all) if (!isKept(held)) giveBack(run, held);
+  for (const held of all) if (!isKept(held)) releaseResource(run, held);
   const kept = all.filter(isKept);
   run.ticket = undefined;
   run.slots = undefined;
   const write = run.effects.writes.length > 0 ? { run, context } : undefined;
   const orphan = new AbandonedHandler(run, write, whenEnded);
-  const name = { parts, toolName };
+  const name = { parts: services, toolName };
   if (kept.length > 0)
-    orphan.hold(() => {
-      for (const held of kept) giveBack(name, held);
-    }, parts.orphanHoldMs);
+    orphan.holdUntilEnd(() => {
+      for (const held of kept) releaseResource(name, held);
+    }, services.orphanHoldMs);
   return orphan;
 }
 
@@ -45,26 +45,26 @@ interface AbandonedWrite {
   readonly context: HandlerContext;
 }
 
-class AbandonedHandler implements LateEnd {
-  readonly #parts: CallParts;
+class AbandonedHandler implements LateListener {
+  readonly #services: CallServices;
   readonly #base: { readonly callId: string; readonly sessionId: string; readonly turnId: string };
   readonly #toolName: string;
   readonly #abandonedAt: number;
   readonly #write: AbandonedWrite | undefined;
   readonly #whenEnded: ((lateMs: number) => void) | undefined;
   /** Undefined once everything is released. */
-  #giveBack: (() => void) | undefined;
+  #release: (() => void) | undefined;
   #cancelHold: (() => void) | undefined;
   /** Undefined once the orphan is counted. */
   #cancelCount: (() => void) | undefined;
 
   constructor(
-    { parts, callId, turn, toolName }: AdmittedCall,
+    { services, callId, turn, toolName }: AdmittedCall,
     write: AbandonedWrite | undefined,
     whenEnded: ((lateMs: number) => void) | undefined,
   ) {
-    const { clock } = parts.ports;
-    this.#parts = parts;
+    const { clock } = services.ports;
+    this.#services = services;
     this.#base = { callId, sessionId: turn.session.id, turnId: turn.id };
     this.#toolName = toolName;
     this.#abandonedAt = clock.now();
@@ -73,28 +73,28 @@ class AbandonedHandler implements LateEnd {
     this.#cancelCount = clock.timer(() => this.#count(), 0, { background: true });
   }
 
-  hold(giveBack: () => void, holdMs: number): void {
-    this.#giveBack = giveBack;
-    this.#cancelHold = this.#parts.ports.clock.timer(() => this.#letGo(), holdMs, { background: true });
+  holdUntilEnd(giveBack: () => void, holdMs: number): void {
+    this.#release = giveBack;
+    this.#cancelHold = this.#services.ports.clock.timer(() => this.#releaseHeld(), holdMs, { background: true });
   }
 
-  settled(outcome: "returned" | "threw"): void {
+  onSettled(outcome: "returned" | "threw"): void {
     const isCounted = this.#cancelCount === undefined;
     this.#cancelCount?.();
-    this.#whenEnded?.(this.#parts.ports.clock.now() - this.#abandonedAt);
-    if (this.#write !== undefined) writeEnded(this.#write.run);
-    this.#letGo();
-    if (outcome === "returned" && this.#write !== undefined) recordEffect(this.#write);
+    this.#whenEnded?.(this.#services.ports.clock.now() - this.#abandonedAt);
+    if (this.#write !== undefined) announceWriteEnd(this.#write.run);
+    this.#releaseHeld();
+    if (outcome === "returned" && this.#write !== undefined) recordAppliedEffect(this.#write);
     if (isCounted) this.#uncount(outcome);
   }
 
   #count(): void {
-    const parts = this.#parts;
+    const parts = this.#services;
     const { callId } = this.#base;
     this.#cancelCount = undefined;
     parts.counters.orphans++;
     parts.counters.abandoned++;
-    if (this.#giveBack !== undefined) countHolder(parts, callId, { toolName: this.#toolName, change: 1 });
+    if (this.#release !== undefined) countHolder(parts, callId, { toolName: this.#toolName, change: 1 });
     if (parts.listening) {
       const at = parts.ports.clock.wallTime();
       parts.emit({ ...this.#base, at, type: "call-orphan", toolName: this.#toolName, orphans: parts.counters.orphans });
@@ -102,7 +102,7 @@ class AbandonedHandler implements LateEnd {
   }
 
   #uncount(outcome: "returned" | "threw"): void {
-    const parts = this.#parts;
+    const parts = this.#services;
     const { clock, log } = parts.ports;
     const toolName = this.#toolName;
     parts.counters.orphans--;
@@ -113,13 +113,13 @@ class AbandonedHandler implements LateEnd {
     if (parts.listening) parts.emit({ ...this.#base, at: clock.wallTime(), type: "call-late", toolName, outcome, lateMs });
   }
 
-  #letGo(): void {
-    const giveBack = this.#giveBack;
+  #releaseHeld(): void {
+    const giveBack = this.#release;
     if (giveBack === undefined) return;
-    this.#giveBack = undefined;
+    this.#release = undefined;
     this.#cancelHold?.();
     this.#cancelHold = undefined;
-    if (this.#cancelCount === undefined) countHolder(this.#parts, this.#base.callId, { toolName: this.#toolName, change: -1 });
+    if (this.#cancelCount === undefined) countHolder(this.#services, this.#base.callId, { toolName: this.#toolName, change: -1 });
     giveBack();
   }
 }
@@ -128,14 +128,14 @@ class AbandonedHandler implements LateEnd {
  * Records that an abandoned write was applied, as the call's result said only that its outcome is unknown. Only a handler that ignored its signal is
  * known to have done everything: one that read it may have stopped halfway.
  */
-function recordEffect({ run, context }: AbandonedWrite): void {
-  if (context.tookSignal || run.effects.repeatable || run.route.rules.isPretended || !run.isLogged || run.turn.session.closed) return;
+function recordAppliedEffect({ run, context }: AbandonedWrite): void {
+  if (context.hasReadSignal || run.effects.repeatable || run.route.rules.isPretended || !run.isLogged || run.turn.session.closed) return;
   run.record({ ...run.eventBase, type: "outcome-resolve", toolName: run.toolName, outcome: "applied" });
 }
 
 /** Counts an orphan that holds locks, so that calls waiting for them can name it. */
 function countHolder(
-  { orphans }: CallParts,
+  { orphans }: CallServices,
   callId: string,
   { toolName, change }: { readonly toolName: string; readonly change: 1 | -1 },
 ): void {

@@ -20,11 +20,11 @@ export function reportBlock(run: AdmittedCall, { startedAt, now, ranAt }: Block)
   if (blockedMs >= WARNED_BLOCK_MS) {
     const ranMs = ranAt === undefined ? blockedMs : (run.clock.processorTime?.(now) ?? Infinity) - ranAt;
     const [held, ran] = [Math.round(blockedMs), Math.round(Math.min(ranMs, blockedMs))];
-    run.parts.ports.log.warn(
+    run.services.ports.log.warn(
       ranMs >= WARNED_BLOCK_MS
         ? `${run.toolName} kept the event loop busy for ${ran} ms: no deadline can cut it off. Make it await, or move the work to a worker.`
         : `${run.toolName} held the event loop up for ${held} ms, of which it ran for ${ran} ms: it waits synchronously, as execSync() does, or the machine had no processor for it.`,
     );
   }
-  if (run.parts.listening) run.emit({ ...run.eventBase, type: "call-block", toolName: run.toolName, blockedMs });
+  if (run.services.listening) run.emit({ ...run.eventBase, type: "call-block", toolName: run.toolName, blockedMs });
 }

@@ -5,12 +5,12 @@ import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Log } from "../../core/ports.ts";
 import type { CacheScope, CacheSettings } from "../../core/tool.ts";
 import { principalIdOf } from "../../core/principal-id.ts";
-import type { Flight } from "../../policy/cache/flight.ts";
+import type { SingleFlight } from "../../policy/cache/flight.ts";
 import type { CachedAnswer, CachePartition } from "../../policy/cache/result-cache.ts";
 import type { Visibility } from "../../policy/visibility.ts";
 import type { StoredResults } from "../../policy/cache/stored-results.ts";
 import { schemaFingerprint } from "../../schema/fingerprint.ts";
-import { cacheSettings } from "../../registry/check-cache.ts";
+import { normalizeCacheSettings } from "../../registry/check-cache.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 
 /** The options that distinguish calls with the same input. */
@@ -22,7 +22,7 @@ interface VariedCall {
 }
 
 /** Settings of a session that affect its calls besides their input. Answers are not shared between different folders or environments. */
-interface Surroundings {
+interface CacheEnvironment {
   readonly workingFolder: string | undefined;
   readonly environment: Readonly<Record<string, string>> | undefined;
 }
@@ -40,9 +40,9 @@ export interface CachedRead {
   asOf: number;
   versions: readonly number[] | undefined;
   /** Set if other calls may wait for this one. */
-  flight: Flight<CachedAnswer> | undefined;
+  flight: SingleFlight<CachedAnswer> | undefined;
   /** It does not wait for another call's handler: it leads, or a call that it waited for ended without an answer. */
-  alone: boolean;
+  runsAlone: boolean;
 }
 
 /** Maximum length of the identity of a cached result, in characters. */
@@ -78,7 +78,7 @@ export class CachePlan {
 
   static of(registered: RegisteredTool, options: CachePlanOptions): CachePlan | undefined {
     const { cache } = registered.tool;
-    return cache === undefined ? undefined : new CachePlan(registered, cacheSettings(cache), options);
+    return cache === undefined ? undefined : new CachePlan(registered, normalizeCacheSettings(cache), options);
   }
 
   /**
@@ -87,18 +87,18 @@ export class CachePlan {
    * A number, arrays, an object and, if they vary, a string and an object are concatenated. Each part marks its own end, so that different calls
    * never give the same text.
    */
-  keyOf(input: JsonObject, { data, variation, visibility }: VariedCall, surroundings: Surroundings): string | undefined {
-    const varied = (variation === "" ? "" : canonicalJson(variation)) + surroundingsText(surroundings);
+  keyOf(input: JsonObject, { data, variation, visibility }: VariedCall, surroundings: CacheEnvironment): string | undefined {
+    const varied = (variation === "" ? "" : canonicalJson(variation)) + formatEnvironment(surroundings);
     const user = this.#isPerUser ? canonicalJson([principalIdOf(data) ?? null]) : "";
     const rules = visibility === undefined ? "" : visibility.text;
     if (this.#identity.length === 0) return this.#prefix + rules + user + canonicalJson(input) + varied;
-    const identity = identityText(this.#identity, data);
+    const identity = formatIdentity(this.#identity, data);
     if (typeof identity === "string") return this.#prefix + rules + user + identity + canonicalJson(input) + varied;
-    this.#warnOf(identity);
+    this.#warnAboutIdentity(identity);
     return undefined;
   }
 
-  #warnOf({ key, isMissing }: UnusableIdentity): void {
+  #warnAboutIdentity({ key, isMissing }: UnusableIdentity): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     const what = isMissing ? `context.data has no ${JSON.stringify(key)}, and its "principal"` : `${JSON.stringify(key)} of context.data`;
@@ -122,7 +122,7 @@ export class CachePlan {
 }
 
 /** Empty for most sessions, which have neither. */
-function surroundingsText({ workingFolder, environment }: Surroundings): string {
+function formatEnvironment({ workingFolder, environment }: CacheEnvironment): string {
   if (workingFolder === undefined && environment === undefined) return "";
   return canonicalJson({ workingFolder: workingFolder ?? null, environment: environment === undefined ? null : { ...environment } });
 }
@@ -131,7 +131,7 @@ function surroundingsText({ workingFolder, environment }: Surroundings): string 
  * The values of these keys as an array. A missing value is left empty, which no value is. If a principal makes the call, the principal takes its
  * place: the handler may identify the user by it, so the answers are for this principal alone.
  */
-function identityText(keys: readonly string[], data: Readonly<Record<string, unknown>>): string | UnusableIdentity {
+function formatIdentity(keys: readonly string[], data: Readonly<Record<string, unknown>>): string | UnusableIdentity {
   const texts: string[] = [];
   for (const key of keys) {
     const own = valueText(data, key);
@@ -154,7 +154,7 @@ function valueText(data: Readonly<Record<string, unknown>>, key: string): string
     const value = Object.hasOwn(data, key) ? data[key] : undefined;
     if (value === undefined) return "";
     const whole = exactJson(value, MAX_IDENTITY_DEPTH);
-    const text = whole === undefined || key !== "principal" ? whole : exactJson(withoutTimes(value), MAX_IDENTITY_DEPTH);
+    const text = whole === undefined || key !== "principal" ? whole : exactJson(withoutTokenTimes(value), MAX_IDENTITY_DEPTH);
     return text !== undefined && text.length <= MAX_IDENTITY_LENGTH ? text : undefined;
   } catch {
     return undefined; // a getter or a proxy threw
@@ -162,7 +162,7 @@ function valueText(data: Readonly<Record<string, unknown>>, key: string): string
 }
 
 /** The principal without the times and the id of its token, so that a user still gets answers from before a new token. */
-function withoutTimes(principal: unknown): unknown {
+function withoutTokenTimes(principal: unknown): unknown {
   if (!isJsonObject(principal)) return principal;
   const { expiresAt: _expiresAt, claims, ...rest } = principal;
   if (!isJsonObject(claims)) return claims === undefined ? rest : { ...rest, claims };

@@ -7,7 +7,7 @@ const ADDRESS = /artifact:([0-9a-f]{64})/gu;
 const IDS = new WeakMap<CachedAnswer, readonly string[]>();
 
 /** The ids of the answer's artifacts, without duplicates. */
-export function filesOf(answer: CachedAnswer): readonly string[] {
+export function artifactIdsIn(answer: CachedAnswer): readonly string[] {
   let ids = IDS.get(answer);
   if (ids === undefined) {
     const { output, content } = answer;
@@ -18,7 +18,7 @@ export function filesOf(answer: CachedAnswer): readonly string[] {
 }
 
 /** Whether the store has all of these artifacts. Rejects if the store does. */
-export async function hasAll(artifacts: ArtifactStore, ids: readonly string[]): Promise<boolean> {
+export async function hasAllArtifacts(artifacts: ArtifactStore, ids: readonly string[]): Promise<boolean> {
   for (const id of ids) if ((await artifacts.get(id)) === undefined) return false;
   return true;
 }

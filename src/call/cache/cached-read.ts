@@ -3,19 +3,19 @@ import { ToolError } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
-import { Flight } from "../../policy/cache/flight.ts";
+import { SingleFlight } from "../../policy/cache/flight.ts";
 import type { CachedAnswer } from "../../policy/cache/result-cache.ts";
 import type { StoredResults } from "../../policy/cache/stored-results.ts";
-import { filesOf, hasAll } from "./cached-files.ts";
+import { artifactIdsIn, hasAllArtifacts } from "./cached-files.ts";
 import { CachePlan, type CachedRead } from "./cache-plan.ts";
 import { CallRun, lockKeysOf, type AdmittedCall } from "../call-run.ts";
-import { startedTooLate } from "../attempt/not-started.ts";
+import { startTimeoutError } from "../attempt/not-started.ts";
 import { copyContent } from "../../session/copy-content.ts";
 import type { Session } from "../../session/session.ts";
 import type { Turn } from "../../session/turn.ts";
 
 /** The outcome of a cache look-up: an answer, an error that ends the attempt, or nothing. */
-export type Found = "answered" | ToolError | undefined;
+export type LookupOutcome = "answered" | ToolError | undefined;
 
 /**
  * Looks for an answer in the cache. The call holds its locks, so it sees every earlier write; its slots are not taken yet.
@@ -23,109 +23,109 @@ export type Found = "answered" | ToolError | undefined;
  * The first of equal calls without an answer runs and the others wait for it. If it ends without an answer, each of them runs by itself. A
  * simulated call uses cached answers, but changes nothing in the cache.
  */
-export function lookUp(run: AdmittedCall): Found | Promise<Found> {
-  const read = (run.read ??= beginRead(run));
+export function lookUpCached(run: AdmittedCall): LookupOutcome | Promise<LookupOutcome> {
+  const read = (run.cachedRead ??= startCachedRead(run));
   if (read === undefined) return undefined;
-  const { cache } = run.parts;
-  if (run.simulated) return peek(run, read);
+  const { cache } = run.services;
+  if (run.simulated) return peekCached(run, read);
   const answer = read.stored === undefined ? cache.find(read.partition, read.key) : undefined;
-  if (answer !== undefined) return takeWhole(run, read, answer);
+  if (answer !== undefined) return takeIfComplete(run, read, answer);
   const flight = read.partition.flights.get(read.key);
-  if (flight !== undefined && flight !== read.flight && (flight.isSettling || (!read.alone && mayFollow(run, flight))))
+  if (flight !== undefined && flight !== read.flight && (flight.isSettling || (!read.runsAlone && mayWaitForFlight(run, flight))))
     return joinFlight(run, read, flight);
   if (flight === undefined) {
-    read.flight = new Flight(run);
+    read.flight = new SingleFlight(run);
     read.partition.flights.set(read.key, read.flight);
   }
-  read.alone = true;
+  read.runsAlone = true;
   read.asOf = cache.versions.now;
   return read.stored === undefined ? undefined : lookInStore(run, read, read.stored);
 }
 
 /** Like `lookUp`, for a call that may not run: it uses a cached answer, but neither waits nor lets others wait. */
-export function recall(run: AdmittedCall): Found | Promise<Found> {
-  const read = (run.read ??= beginRead(run));
-  return read === undefined ? undefined : peek(run, read);
+export function recallCached(run: AdmittedCall): LookupOutcome | Promise<LookupOutcome> {
+  const read = (run.cachedRead ??= startCachedRead(run));
+  return read === undefined ? undefined : peekCached(run, read);
 }
 
 /** Called when the handler has answered: the rest of the call needs no locks or slots, so any equal call may wait for it now. */
-export function readAnswered({ flight }: CachedRead): void {
+export function markFlightSettling({ flight }: CachedRead): void {
   if (flight !== undefined) flight.isSettling = true;
 }
 
 /** Lets the calls that wait for this one continue without it: it failed, and its retries may take long. */
-export function leaveFlight(run: CallRun): void {
-  if (run.read !== undefined) endFlight(run.read, undefined);
+export function releaseFollowers(run: CallRun): void {
+  if (run.cachedRead !== undefined) endFlight(run.cachedRead, undefined);
 }
 
 /** Called at the end of every call: caches its answer, if that may be cached, and passes it to the calls that wait. */
-export function endRead(run: CallRun, error: ToolError | undefined): void {
-  const { read } = run;
-  if (read === undefined) return;
-  run.read = undefined;
+export function endCachedRead(run: CallRun, error: ToolError | undefined): void {
+  const { cachedRead } = run;
+  if (cachedRead === undefined) return;
+  run.cachedRead = undefined;
   const isSound =
     error === undefined &&
     run.answer.error === undefined &&
-    run.faults?.spoils === undefined &&
+    run.faults?.answerFault === undefined &&
     run.answer.sameAs === undefined && // it refers to results that its own session was shown
     run.answer.changedState !== true && // the handler changed session state, which a cached answer would not repeat
     !run.simulated &&
-    run.parts.cache.versions.unchangedSince(read.asOf, read.reads);
+    run.services.cache.versions.isUnchangedSince(cachedRead.asOf, cachedRead.reads);
   // Cache the tool's own answer, before hooks and truncation: both are applied again on every hit.
   const { output, content, metadata, exitCode } = run.answer;
   const answer = isSound ? { output, content, metadata, exitCode } : undefined;
-  if (answer !== undefined) keep(run, read, answer);
-  endFlight(read, answer);
+  if (answer !== undefined) storeAnswer(run, cachedRead, answer);
+  endFlight(cachedRead, answer);
 }
 
 /** Returns undefined for a call whose answer cannot be shared. */
-function beginRead(run: AdmittedCall): CachedRead | undefined {
-  const { effects, route, options, parts, turn, plan: tool } = run;
+function startCachedRead(run: AdmittedCall): CachedRead | undefined {
+  const { effects, route, options, services, turn, plan: tool } = run;
   // a call with confirmed safety checks is always run
   if (effects.writes.length > 0 || !route.rules.caches || run.safetyChecks !== undefined) return undefined;
   // Without validation, the input does not identify equal calls, and the answer may not fit the output schema.
   if (!options.validate) return undefined;
-  const plan = (tool.cachePlan ??= CachePlan.of(tool.registered, { number: parts.cache.nextNumber(), log: parts.ports.log }));
-  const owner = plan === undefined ? undefined : ownerOf(run, plan);
+  const plan = (tool.cachePlan ??= CachePlan.of(tool.registered, { number: services.cache.nextNumber(), log: services.ports.log }));
+  const owner = plan === undefined ? undefined : findCacheOwner(run, plan);
   const key = owner === undefined ? undefined : plan?.keyOf(run.input, options, turn.session);
   if (plan === undefined || owner === undefined || key === undefined) return undefined;
   return {
     plan,
     key,
-    partition: parts.cache.partitionOf(owner),
+    partition: services.cache.partitionOf(owner),
     reads: lockKeysOf(run).reads,
-    stored: owner === parts.cache && plan.scope === "persistent" ? parts.cache.stored : undefined,
+    stored: owner === services.cache && plan.scope === "persistent" ? services.cache.stored : undefined,
     asOf: 0,
     versions: undefined,
     flight: undefined,
-    alone: false,
+    runsAlone: false,
   };
 }
 
 /** The scope in which the call may share answers; undefined if no other call could use them. */
-function ownerOf(run: AdmittedCall, { scope }: CachePlan): object | undefined {
-  const { turn, parts } = run;
-  if ((scope === "runtime" || scope === "persistent") && readsWorld(run)) return parts.cache;
-  if (scope === "turn" || !turn.session.recorded) return run.job === undefined ? turnOf(turn) : undefined; // a job outlives its turn
-  return run.simulated && namesWhatItReads(run) ? simulatedSession(turn.session) : turn.session;
+function findCacheOwner(run: AdmittedCall, { scope }: CachePlan): object | undefined {
+  const { turn, services } = run;
+  if ((scope === "runtime" || scope === "persistent") && isSessionIndependent(run)) return services.cache;
+  if (scope === "turn" || !turn.session.recorded) return run.job === undefined ? findCachingTurn(turn) : undefined; // a job outlives its turn
+  return run.simulated && declaresReads(run) ? simulatedSession(turn.session) : turn.session;
 }
 
 /** The whole turn, including the nested calls and those of the code that holds the turn; undefined for a single call. */
-function turnOf(turn: Turn): Turn | undefined {
-  const { joins } = turn;
-  if (joins === undefined) return turn.isSingleCall ? undefined : turn;
-  joins.keepsAnswers = true;
-  return joins;
+function findCachingTurn(turn: Turn): Turn | undefined {
+  const { joinedTurn } = turn;
+  if (joinedTurn === undefined) return turn.isSingleCall ? undefined : turn;
+  joinedTurn.cachesNestedAnswers = true;
+  return joinedTurn;
 }
 
 /** Whether the answer depends on nothing private to a session: neither its own state, nor an engine's state for it. */
-function readsWorld({ effects, route }: AdmittedCall): boolean {
+function isSessionIndependent({ effects, route }: AdmittedCall): boolean {
   return !effects.hasSessionKeys && (route.engine.state ?? "none") === "none" && route.engine.effectFree !== true;
 }
 
 /** Whether the answer depends only on declared reads. Otherwise it depends on the whole toolset, including changes of the call's own branch. */
-function namesWhatItReads(run: AdmittedCall): boolean {
-  return readsWorld(run) && run.plan.tool.effects?.reads !== undefined;
+function declaresReads(run: AdmittedCall): boolean {
+  return isSessionIndependent(run) && run.plan.tool.effects?.reads !== undefined;
 }
 
 /** The session that is being simulated: a read of real resources gives both the same answer. */
@@ -136,20 +136,20 @@ function simulatedSession(session: Session): Session {
 }
 
 /** Ends the call with the cached answer, as if it had run. */
-function take(run: CallRun, answer: CachedAnswer): "answered" {
+function takeCachedAnswer(run: CallRun, answer: CachedAnswer): "answered" {
   const own = run.answer;
   own.output = answer.output;
   own.content = answer.content;
   own.metadata = answer.metadata;
   own.exitCode = answer.exitCode;
   own.isCached = true;
-  leave(run, answer);
+  endFlightAndRead(run, answer);
   return "answered";
 }
 
-function leave(run: CallRun, answer: CachedAnswer): void {
-  if (run.read !== undefined) endFlight(run.read, answer);
-  run.read = undefined;
+function endFlightAndRead(run: CallRun, answer: CachedAnswer): void {
+  if (run.cachedRead !== undefined) endFlight(run.cachedRead, answer);
+  run.cachedRead = undefined;
 }
 
 function endFlight(read: CachedRead, answer: CachedAnswer | undefined): void {
@@ -166,77 +166,77 @@ function endFlight(read: CachedRead, answer: CachedAnswer | undefined): void {
  *
  * The locks that an ended call lent are held until its nested calls have ended. A leader nested in the same call borrows what that call holds.
  */
-function mayFollow({ madeBy }: CallRun, { leader }: Flight<CachedAnswer>): boolean {
-  let holder = madeBy;
-  while (holder !== undefined && !holder.holdsAnything && holder.result === undefined) holder = holder.madeBy;
-  let around = leader instanceof CallRun ? leader.madeBy : undefined;
-  while (around !== undefined && around !== holder) around = around.madeBy;
-  return around === holder;
+function mayWaitForFlight({ callerRun }: CallRun, { leader }: SingleFlight<CachedAnswer>): boolean {
+  let holder = callerRun;
+  while (holder !== undefined && !holder.holdsAnything && holder.result === undefined) holder = holder.callerRun;
+  let outer = leader instanceof CallRun ? leader.callerRun : undefined;
+  while (outer !== undefined && outer !== holder) outer = outer.callerRun;
+  return outer === holder;
 }
 
-async function joinFlight(run: AdmittedCall, read: CachedRead, flight: Flight<CachedAnswer>): Promise<Found> {
-  const waited = await waitFor(run, flight.whenEnded(), { endsAt: run.deadlineAt, late: () => waitedTooLong(run, "an equal call") });
+async function joinFlight(run: AdmittedCall, read: CachedRead, flight: SingleFlight<CachedAnswer>): Promise<LookupOutcome> {
+  const waited = await waitFor(run, flight.whenEnded(), { endsAt: run.deadlineAt, timeoutError: () => waitTimeoutError(run, "an equal call") });
   if ("ended" in waited) return waited.ended;
-  if ("value" in waited && waited.value !== undefined) return take(run, waited.value);
-  read.alone = true;
-  return lookUp(run);
+  if ("value" in waited && waited.value !== undefined) return takeCachedAnswer(run, waited.value);
+  read.runsAlone = true;
+  return lookUpCached(run);
 }
 
-function peek(run: AdmittedCall, read: CachedRead): Found | Promise<Found> {
+function peekCached(run: AdmittedCall, read: CachedRead): LookupOutcome | Promise<LookupOutcome> {
   if (read.stored !== undefined) return lookInStore(run, read, read.stored);
-  const answer = run.parts.cache.peek(read.partition, read.key);
-  return answer === undefined ? undefined : takeWhole(run, read, answer);
+  const answer = run.services.cache.peek(read.partition, read.key);
+  return answer === undefined ? undefined : takeIfComplete(run, read, answer);
 }
 
 /** Takes an answer of this process, if the artifacts that it refers to are still kept. */
-function takeWhole(run: AdmittedCall, read: CachedRead, answer: CachedAnswer): Found | Promise<Found> {
-  const hasFiles = findFiles(run, answer);
-  if (hasFiles === true) return take(run, answer);
+function takeIfComplete(run: AdmittedCall, read: CachedRead, answer: CachedAnswer): LookupOutcome | Promise<LookupOutcome> {
+  const hasFiles = hasStoredFiles(run, answer);
+  if (hasFiles === true) return takeCachedAnswer(run, answer);
   return hasFiles.then((found) => {
-    if (found === true) return take(run, answer);
+    if (found === true) return takeCachedAnswer(run, answer);
     if (found instanceof ToolError) return found;
-    run.parts.cache.drop(read.partition, read.key, answer);
-    return run.simulated ? undefined : lookUp(run);
+    run.services.cache.drop(read.partition, read.key, answer);
+    return run.simulated ? undefined : lookUpCached(run);
   });
 }
 
 /** Whether the artifacts of an answer are still kept; true at once if it has none. False if the store fails: the call then runs. */
-function findFiles(run: AdmittedCall, answer: CachedAnswer): true | Promise<boolean | ToolError> {
-  const { artifacts } = run.parts;
+function hasStoredFiles(run: AdmittedCall, answer: CachedAnswer): true | Promise<boolean | ToolError> {
+  const { artifacts } = run.services;
   if (artifacts === undefined || artifacts === false) return true;
-  const ids = filesOf(answer);
-  return ids.length === 0 || fromStore(run, hasAll(artifacts, ids)).then((found) => found ?? false);
+  const ids = artifactIdsIn(answer);
+  return ids.length === 0 || waitForStore(run, hasAllArtifacts(artifacts, ids)).then((found) => found ?? false);
 }
 
-async function lookInStore(run: AdmittedCall, read: CachedRead, stored: StoredResults): Promise<Found> {
-  const found = await fromStore(run, stored.get(read.plan.storedKey(read.key), run.clock.wallTime()));
+async function lookInStore(run: AdmittedCall, read: CachedRead, stored: StoredResults): Promise<LookupOutcome> {
+  const found = await waitForStore(run, stored.get(read.plan.storedKey(read.key), run.clock.wallTime()));
   if (found instanceof ToolError) return found;
-  const answer = found === undefined ? undefined : readBody(run, found);
-  const hasFiles = answer !== undefined && (await findFiles(run, answer));
+  const answer = found === undefined ? undefined : parseStoredAnswer(run, found);
+  const hasFiles = answer !== undefined && (await hasStoredFiles(run, answer));
   if (hasFiles instanceof ToolError) return hasFiles;
-  if (answer !== undefined && hasFiles) return take(run, answer);
+  if (answer !== undefined && hasFiles) return takeCachedAnswer(run, answer);
   if (run.simulated) return undefined;
-  const versions = await fromStore(run, stored.versions(read.reads));
+  const versions = await waitForStore(run, stored.versions(read.reads));
   if (versions instanceof ToolError) return versions;
   read.versions = versions;
   return undefined;
 }
 
-async function fromStore<T>(run: AdmittedCall, asked: Promise<T>): Promise<T | undefined | ToolError> {
-  const waited = await waitFor(run, asked, { endsAt: run.deadlineAt, late: () => waitedTooLong(run, "the store") });
+async function waitForStore<T>(run: AdmittedCall, asked: Promise<T>): Promise<T | undefined | ToolError> {
+  const waited = await waitFor(run, asked, { endsAt: run.deadlineAt, timeoutError: () => waitTimeoutError(run, "the store") });
   if ("ended" in waited) return waited.ended;
   return "value" in waited ? waited.value : undefined;
 }
 
-function waitedTooLong(run: AdmittedCall, awaited: string): ToolError {
-  return startedTooLate(run, `it waited for ${awaited} until the call's deadline of ${run.plan.settings.deadlineMs} ms.`);
+function waitTimeoutError(run: AdmittedCall, awaited: string): ToolError {
+  return startTimeoutError(run, `it waited for ${awaited} until the call's deadline of ${run.plan.settings.deadlineMs} ms.`);
 }
 
-function keep(run: CallRun, read: CachedRead, answer: CachedAnswer): void {
+function storeAnswer(run: CallRun, read: CachedRead, answer: CachedAnswer): void {
   const { plan, stored, versions, reads } = read;
-  const { cache } = run.parts;
+  const { cache } = run.services;
   if (stored === undefined) {
-    cache.keep(read, answer, { asOf: read.asOf, reads, ttlMs: plan.ttlMs });
+    cache.store(read, answer, { asOf: read.asOf, reads, ttlMs: plan.ttlMs });
   } else if (versions !== undefined) {
     const body = JSON.stringify(answer);
     if (body.length > cache.maxBytes / 4) return;
@@ -247,7 +247,7 @@ function keep(run: CallRun, read: CachedRead, answer: CachedAnswer): void {
 }
 
 /** Returns the stored answer if it is still valid for this tool: other programs may have changed the store. */
-function readBody(run: AdmittedCall, body: string): CachedAnswer | undefined {
+function parseStoredAnswer(run: AdmittedCall, body: string): CachedAnswer | undefined {
   try {
     const { value } = copyJson(parseJson(body));
     if (!isJsonObject(value)) return undefined;

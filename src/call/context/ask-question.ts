@@ -2,15 +2,15 @@
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 import type { CallRun } from "../call-run.ts";
 
 /** Maximum number of questions of one call. */
 const MAX_QUESTIONS = 16;
 const MAX_MESSAGE_LENGTH = 10_000;
-const NOBODY: QuestionAnswer = Object.freeze({ action: "cancel" });
+const CANCELLED_ANSWER: QuestionAnswer = Object.freeze({ action: "cancel" });
 
-export interface Asking {
+export interface QuestionSource {
   readonly run: CallRun;
   readonly signal: AbortSignal;
   /** @default the tool */
@@ -21,23 +21,23 @@ export interface Asking {
 const ASKED = new WeakMap<CallRun, number>();
 
 /** Never rejects: a failure is logged and answered with `cancel`. */
-export async function askQuestion(question: Question, { run, signal, asker = run.toolName }: Asking): Promise<QuestionAnswer> {
+export async function askQuestion(question: Question, { run, signal, asker = run.toolName }: QuestionSource): Promise<QuestionAnswer> {
   const { ask } = run.options;
-  if (ask === undefined || run.simulated || signal.aborted) return NOBODY;
+  if (ask === undefined || run.simulated || signal.aborted) return CANCELLED_ANSWER;
   try {
     const asked = (ASKED.get(run) ?? 0) + 1;
     ASKED.set(run, asked);
-    if (asked > MAX_QUESTIONS + 1) return NOBODY; // logged already
+    if (asked > MAX_QUESTIONS + 1) return CANCELLED_ANSWER; // logged already
     if (asked > MAX_QUESTIONS) throw new ToolError("limit_exceeded", `one call can ask at most ${MAX_QUESTIONS} questions`);
     const { callId, toolName, turn } = run;
     const request = { ...checkQuestion(question), asker, callId, toolName, sessionId: turn.session.id, signal };
     const answer = new Promise<QuestionAnswer>((resolve) => resolve(ask(request))); // `ask` may also throw synchronously
-    const endWatch = run.parts.claims.asks(run);
-    return checkAnswer(await untilAborted(answer, signal).finally(endWatch));
+    const endWatch = run.services.claims.noteQuestion(run);
+    return checkAnswer(await rejectOnAbort(answer, signal).finally(endWatch));
   } catch (error: unknown) {
-    if (signal.aborted) return NOBODY;
-    run.parts.ports.log.warn(`A question from ${asker} in a call of ${run.toolName} was not answered: ${describeThrown(error)}.`);
-    return NOBODY;
+    if (signal.aborted) return CANCELLED_ANSWER;
+    run.services.ports.log.warn(`A question from ${asker} in a call of ${run.toolName} was not answered: ${describeThrown(error)}.`);
+    return CANCELLED_ANSWER;
   }
 }
 
@@ -52,7 +52,7 @@ function checkQuestion({ message, schema, url }: Question): Question {
 /** Checks an answer, which comes from a person or a program; an invalid one counts as `cancel`. */
 function checkAnswer(answer: QuestionAnswer): QuestionAnswer {
   if (answer.action === "decline") return { action: "decline" };
-  if (answer.action !== "accept") return NOBODY;
+  if (answer.action !== "accept") return CANCELLED_ANSWER;
   const { content } = answer;
   if (content === undefined) return { action: "accept" };
   const copy = copyJson(content).value;

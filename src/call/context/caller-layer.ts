@@ -18,7 +18,7 @@ export const layers = { inUse: false };
  * Runs a handler. Its calls are made for the principal; in its session and that session's branches, they may use only these tools. A layer without
  * rules keeps those of the call around it.
  */
-export function withinLayer<T>(layer: Layer, work: () => T): T {
+export function runInLayer<T>(layer: Layer, work: () => T): T {
   layers.inUse = true;
   const outer = layer.visibility === undefined ? CALLER.getStore() : undefined;
   return CALLER.run(outer?.visibility === undefined ? layer : { ...outer, principal: layer.principal }, work);
@@ -30,18 +30,18 @@ export function callerPrincipal(): string | undefined {
 }
 
 /** The rules of a session's calls, combined with those of the handler that makes them; undefined if neither has any. */
-export function layerOf(session: Session | undefined, rules: VisibilityRules | undefined): Visibility | undefined {
-  const outer = session === undefined ? undefined : callerLayer(session);
+export function combineVisibility(session: Session | undefined, rules: VisibilityRules | undefined): Visibility | undefined {
+  const outer = session === undefined ? undefined : findCallerVisibility(session);
   if (rules === undefined) return outer;
   return outer === undefined ? visibilityOf(rules) : visibilityOf([outer, visibilityOf(rules)]);
 }
 
 /** Whether rules or a principal of the handler that runs here apply to the calls that it makes in this session. */
-export function isInLayer(session: Session): boolean {
-  return callerPrincipal() !== undefined || (session.recorded && callerLayer(session) !== undefined);
+export function hasCallerLayer(session: Session): boolean {
+  return callerPrincipal() !== undefined || (session.recorded && findCallerVisibility(session) !== undefined);
 }
 
-function callerLayer(session: Session): Visibility | undefined {
+function findCallerVisibility(session: Session): Visibility | undefined {
   const caller = CALLER.getStore();
   if (caller === undefined) return undefined;
   let known: Session | undefined = session;

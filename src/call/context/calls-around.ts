@@ -1,9 +1,9 @@
 import { CallRun } from "../call-run.ts";
-import { callOutside } from "./composite.ts";
+import { findCallerOrParent } from "./composite.ts";
 
 /** Returns the call and the calls around it, the outermost last. */
-export function callsAround(run: CallRun): readonly CallRun[] {
+export function callStack(run: CallRun): readonly CallRun[] {
   const calls: CallRun[] = [];
-  for (let around: unknown = run; around instanceof CallRun; around = callOutside(around)) calls.push(around);
+  for (let outer: unknown = run; outer instanceof CallRun; outer = findCallerOrParent(outer)) calls.push(outer);
   return calls;
 }

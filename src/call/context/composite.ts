@@ -3,8 +3,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Approvals } from "../../core/approvals.ts";
 import { splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
-import { safetyReason } from "../../core/safety-checks.ts";
-import { isOfSettings } from "../../policy/approval/approval-rules.ts";
+import { formatSafetyReason } from "../../core/safety-checks.ts";
+import { isSettingsReason } from "../../policy/approval/approval-rules.ts";
 import type { Session } from "../../session/session.ts";
 import type { AdmittedCall, CallRun } from "../call-run.ts";
 
@@ -19,67 +19,67 @@ const SESSION_DEPTHS = new WeakMap<Session, number>();
 const CALLERS = new WeakMap<Session, CallRun>();
 
 /** Why a call must be approved: because of the settings, the rule of its session or of one above it, or because the model's provider asks. */
-export function approvalNeed({ parts, plan, turn, resumed, safetyChecks }: AdmittedCall, destructive: boolean): string | undefined {
+export function approvalReason({ services, plan, turn, resumed, safetyChecks }: AdmittedCall, destructive: boolean): string | undefined {
   const { qualifiedName } = plan;
-  const need = neededIn(turn.session, parts.approvals, { qualifiedName, destructive });
-  if (safetyChecks === undefined) return need ?? resumed?.askedFor;
-  if (need !== undefined) return `${need} ${safetyReason(safetyChecks)}`;
+  const need = approvalReasonIn(turn.session, services.approvals, { qualifiedName, destructive });
+  if (safetyChecks === undefined) return need ?? resumed?.askedReason;
+  if (need !== undefined) return `${need} ${formatSafetyReason(safetyChecks)}`;
   // not for a tool that never needs approval
-  const isAsked = neededIn(turn.session, parts.approvals, { qualifiedName, destructive: true }) !== undefined;
-  return isAsked ? safetyReason(safetyChecks) : resumed?.askedFor;
+  const isAsked = approvalReasonIn(turn.session, services.approvals, { qualifiedName, destructive: true }) !== undefined;
+  return isAsked ? formatSafetyReason(safetyChecks) : resumed?.askedReason;
 }
 
 /** Why the own rule of the session, or of one above it, asks before a call that begins; undefined if no rule asks, or if the name is not a tool. */
-export function sessionNeed({ parts, call, turn }: CallRun): string | undefined {
-  if (!parts.approvals.mayAsk) return undefined;
-  const qualifiedName = parts.registry.get(call.name)?.qualifiedName ?? lateName(parts.registry, call.name);
+export function sessionApprovalReason({ services, call, turn }: CallRun): string | undefined {
+  if (!services.approvals.mayAsk) return undefined;
+  const qualifiedName = services.registry.get(call.name)?.qualifiedName ?? openingToolName(services.registry, call.name);
   if (qualifiedName === undefined) return undefined;
-  return ownNeed(turn.session, parts.approvals, qualifiedName);
+  return ownNeed(turn.session, services.approvals, qualifiedName);
 }
 
 /** Why an earlier approval of the tool does not allow this call: the own rule of its session, or of one above it, asks, or asked before a crash. */
-export function warningOf({ parts, plan, turn, resumed }: AdmittedCall): string | undefined {
-  return ownNeed(turn.session, parts.approvals, plan.qualifiedName) ?? resumed?.askedFor;
+export function warningOf({ services, plan, turn, resumed }: AdmittedCall): string | undefined {
+  return ownNeed(turn.session, services.approvals, plan.qualifiedName) ?? resumed?.askedReason;
 }
 
 function ownNeed(session: Session, approvals: Pick<Approvals, "needed">, qualifiedName: string): string | undefined {
-  for (let one: Session | undefined = session; one !== undefined; one = rulingSession(one)) {
+  for (let one: Session | undefined = session; one !== undefined; one = outerRuleSession(one)) {
     const reason = approvals.needed(qualifiedName, false, one);
-    if (reason !== undefined && !isOfSettings(reason, qualifiedName)) return reason;
+    if (reason !== undefined && !isSettingsReason(reason, qualifiedName)) return reason;
   }
   return undefined;
 }
 
 /** Why a call of this tool in the session must be approved; undefined if it need not be. */
-export function neededIn(
+export function approvalReasonIn(
   session: Session,
   approvals: Pick<Approvals, "needed">,
   { qualifiedName, destructive }: { readonly qualifiedName: string; readonly destructive: boolean },
 ): string | undefined {
   let reason: string | undefined;
-  for (let one: Session | undefined = session; reason === undefined && one !== undefined; one = rulingSession(one))
+  for (let one: Session | undefined = session; reason === undefined && one !== undefined; one = outerRuleSession(one))
     reason = approvals.needed(qualifiedName, destructive, one);
   return reason;
 }
 
 /** The qualified name of a tool in a toolset that is still opening, if the call names the toolset; its tools are not known yet. */
-function lateName({ late }: CallRun["parts"]["registry"], name: string): string | undefined {
-  return late.any && splitName(name).namespace !== undefined ? name : undefined;
+function openingToolName({ lateOpenings }: CallRun["services"]["registry"], name: string): string | undefined {
+  return lateOpenings.isOpening && splitName(name).namespace !== undefined ? name : undefined;
 }
 
 /** The next session whose rule applies to calls in this one: the session that it branched from, else that of the call that began it. */
-function rulingSession(session: Session): Session | undefined {
+function outerRuleSession(session: Session): Session | undefined {
   return session.parent ?? CALLERS.get(session)?.turn.session;
 }
 
 /** The call whose handler made this one, or began its session. */
-export function callOutside({ madeBy, turn }: CallRun): object | undefined {
-  return madeBy ?? turn.madeIn ?? CALLERS.get(turn.session);
+export function findCallerOrParent({ callerRun, turn }: CallRun): object | undefined {
+  return callerRun ?? turn.parentCall ?? CALLERS.get(turn.session);
 }
 
 /** Begins a session whose calls count as nested in this composite call. */
-export async function beginDeeper(run: CallRun, begin: (begun: (session: Session) => void) => Promise<Session>): Promise<Session> {
-  const depth = depthIn(run.turn.session) + 1;
+export async function startNestedSession(run: CallRun, begin: (begun: (session: Session) => void) => Promise<Session>): Promise<Session> {
+  const depth = nestingDepth(run.turn.session) + 1;
   const begun = (session: Session): void => {
     SESSION_DEPTHS.set(session, depth);
     CALLERS.set(session, run);
@@ -90,20 +90,20 @@ export async function beginDeeper(run: CallRun, begin: (begun: (session: Session
 }
 
 /** Runs code that makes calls for a handler; they count as one composite level deeper. */
-export function runDeeper<T>({ turn }: CallRun, work: () => T): T {
-  return DEPTH.run(depthIn(turn.session) + 1, work);
+export function runOneLevelDeeper<T>({ turn }: CallRun, work: () => T): T {
+  return DEPTH.run(nestingDepth(turn.session) + 1, work);
 }
 
 /** How many composite calls the running code is nested in, as a call of this session. */
-function depthIn(session: Session): number {
+function nestingDepth(session: Session): number {
   let begun: number | undefined;
   for (let one: Session | undefined = session; begun === undefined && one !== undefined; one = one.parent) begun = SESSION_DEPTHS.get(one);
   return Math.max(DEPTH.getStore() ?? 0, begun ?? 0);
 }
 
 /** Refuses a composite tool that is nested too deep in others. */
-export function tooDeep({ toolName, turn }: CallRun): ToolError | undefined {
-  if (depthIn(turn.session) < MAX_DEPTH) return undefined;
+export function tooDeepError({ toolName, turn }: CallRun): ToolError | undefined {
+  if (nestingDepth(turn.session) < MAX_DEPTH) return undefined;
   return new ToolError(
     "limit_exceeded",
     `${toolName} was not run: it is called inside ${MAX_DEPTH} composite tools, and that is the limit.`,

@@ -4,25 +4,25 @@ import type { ToolCall } from "../../core/call.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Session } from "../../session/session.ts";
 
-export interface ExecuteWithinOptions {
+export interface ExecuteNestedOptions {
   readonly signal: AbortSignal;
   readonly idempotencyKey?: string;
   readonly background?: boolean;
 }
 
 /** Makes the calls of a handler in the session of its own call. */
-export type ExecuteWithin<Run> = (
+export type ExecuteNested<Run> = (
   run: Run,
   calls: ToolCall | readonly ToolCall[],
-  options: ExecuteWithinOptions,
+  options: ExecuteNestedOptions,
 ) => Promise<ToolResult | readonly ToolResult[]>;
 
 /** The attempt of a call for which a session begins. */
-export interface BeginningAttempt {
+export interface SessionAttempt {
   /** Aborts when the attempt ends, for any reason. */
-  readonly over: AbortSignal;
+  readonly endSignal: AbortSignal;
   /** Returns the error if the attempt can no longer use the session. */
-  readonly late: () => ToolError | undefined;
+  readonly getAbortError: () => ToolError | undefined;
   /** Called with the session before its interrupted calls are resumed. */
-  readonly begun: (session: Session) => void;
+  readonly onStarted: (session: Session) => void;
 }

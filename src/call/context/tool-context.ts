@@ -3,10 +3,10 @@ import { resolve } from "node:path";
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { CallTools, ProgressUpdate, ToolContext, ToolState } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
-import { typeInWords } from "../../core/base/wording.ts";
+import { describeValueType } from "../../core/base/wording.ts";
 import type { HistoryEntry } from "../../core/history.ts";
 import type { ModelMessage } from "../../core/message.ts";
-import { otherCopyError } from "../../core/other-copy.ts";
+import { duplicatePackageError } from "../../core/other-copy.ts";
 import type { LogFields, Ports } from "../../core/ports.ts";
 import type { TraceHeaders } from "../../core/trace-headers.ts";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../../policy/visibility.ts";
@@ -14,8 +14,8 @@ import type { Registry } from "../../registry/registry.ts";
 import type { Session } from "../../session/session.ts";
 import { askQuestion } from "./ask-question.ts";
 import type { AdmittedCall } from "../call-run.ts";
-import { beginDeeper } from "./composite.ts";
-import { contextExecute } from "./context-execute.ts";
+import { startNestedSession } from "./composite.ts";
+import { createContextExecute } from "./context-execute.ts";
 import { Jobs } from "../jobs/jobs.ts";
 import { isSequential } from "../route.ts";
 import { isShown } from "../finish/shown-results.ts";
@@ -33,9 +33,9 @@ export class AttemptContext implements ToolContext {
   #state: ToolState | undefined;
   #toolState: ToolState | undefined;
   #history: readonly HistoryEntry[] | undefined;
-  #ended: ToolError | "settled" | undefined;
+  #endReason: ToolError | "settled" | undefined;
   /** Aborts open questions, and the resume of a session for this attempt, when the attempt ends, even if it succeeds. */
-  #over: AbortController | undefined;
+  #endController: AbortController | undefined;
   #decoder: InstanceType<typeof TextDecoder> | undefined;
   #execute: CallTools | undefined;
   #environment: Readonly<Record<string, string>> | undefined;
@@ -60,14 +60,14 @@ export class AttemptContext implements ToolContext {
   }
 
   get agentName(): string | undefined {
-    return this.#run.parts.agentName;
+    return this.#run.services.agentName;
   }
 
   get workingFolder(): string {
-    const { parts, plan, turn } = this.#run;
+    const { services, plan, turn } = this.#run;
     const { workingFolder: own } = plan.tool;
     const { workingFolder: ofSession } = turn.session;
-    const folder = parts.workingFolder ?? process.cwd();
+    const folder = services.workingFolder ?? process.cwd();
     return own === undefined && ofSession === undefined ? folder : resolve(folder, ofSession ?? "", own ?? "");
   }
 
@@ -98,12 +98,12 @@ export class AttemptContext implements ToolContext {
   }
 
   get traceHeaders(): TraceHeaders | undefined {
-    return this.#run.parts.tracing?.headersOf(this.#run.callId);
+    return this.#run.services.tracing?.headersOf(this.#run.callId);
   }
 
   /** Whether a handler made the call, as part of its own. */
   get isNested(): boolean {
-    return this.#run.turn.madeIn !== undefined;
+    return this.#run.turn.parentCall !== undefined;
   }
 
   /** Whether the input was changed after the call was made. */
@@ -116,7 +116,7 @@ export class AttemptContext implements ToolContext {
   }
 
   get history(): readonly HistoryEntry[] {
-    return (this.#history ??= historyFor(this.#run));
+    return (this.#history ??= visibleHistory(this.#run));
   }
 
   /** A bound function, so that a handler may destructure it from its context. */
@@ -139,17 +139,17 @@ export class AttemptContext implements ToolContext {
 
   /** The tools of the runtime that runs the call. */
   get registry(): Registry {
-    return this.#run.parts.registry;
+    return this.#run.services.registry;
   }
 
   /** Begins a session that belongs to the call: see `sessionWithin`. */
-  async beginSession(allow: VisibilityRules | undefined): Promise<Session> {
-    const { options, parts } = this.#run;
-    const over = (this.#over ??= new AbortController()).signal;
-    const late = (): ToolError | undefined => (this.isOver ? begunTooLate(this.#run) : undefined);
+  async startSession(allow: VisibilityRules | undefined): Promise<Session> {
+    const { options, services } = this.#run;
+    const endSignal = (this.#endController ??= new AbortController()).signal;
+    const getAbortError = (): ToolError | undefined => (this.hasEnded ? attemptEndedError(this.#run) : undefined);
     const layers = [options.visibility, allow === undefined ? undefined : visibilityOf(allow)];
     const rules = layers.every((layer) => layer === undefined) ? undefined : layers;
-    return await beginDeeper(this.#run, (begun) => parts.beginWithin(this.#run, rules, { over, late, begun }));
+    return await startNestedSession(this.#run, (onStarted) => services.startSessionWithin(this.#run, rules, { endSignal, getAbortError, onStarted }));
   }
 
   /** The session of the call, as its engine knows it. */
@@ -159,11 +159,11 @@ export class AttemptContext implements ToolContext {
 
   /** The runtime's ports, or those of the simulation if the call is part of one. */
   get ports(): Ports {
-    return this.#run.parts.ports;
+    return this.#run.services.ports;
   }
 
   get jobs(): Jobs {
-    return new Jobs(this.#run.parts);
+    return new Jobs(this.#run.services);
   }
 
   /** Identifies the model's message that the call is part of. */
@@ -174,14 +174,14 @@ export class AttemptContext implements ToolContext {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (typeof this.#ended === "object") this.#controller.abort(this.#ended);
-      else if (this.#ended === undefined) this.#run.parts.claims.add(this.#run);
+      if (typeof this.#endReason === "object") this.#controller.abort(this.#endReason);
+      else if (this.#endReason === undefined) this.#run.services.claims.add(this.#run);
     }
     return this.#controller.signal;
   }
 
   /** Whether the handler read its signal; if so, it may have stopped halfway when the signal aborted. */
-  get tookSignal(): boolean {
+  get hasReadSignal(): boolean {
     return this.#controller !== undefined;
   }
 
@@ -197,37 +197,37 @@ export class AttemptContext implements ToolContext {
   /** Like `progress`, may be destructured from the context. */
   get ask(): (question: Question, asker?: string) => Promise<QuestionAnswer> {
     return (question, asker) => {
-      if (this.#ended !== undefined) return Promise.resolve({ action: "cancel" });
-      this.#over ??= new AbortController();
-      return askQuestion(question, { run: this.#run, signal: this.#over.signal, asker });
+      if (this.#endReason !== undefined) return Promise.resolve({ action: "cancel" });
+      this.#endController ??= new AbortController();
+      return askQuestion(question, { run: this.#run, signal: this.#endController.signal, asker });
     };
   }
 
   /** Like `progress`, may be destructured from the context. */
   get execute(): CallTools {
-    return (this.#execute ??= contextExecute(this.#run, this));
+    return (this.#execute ??= createContextExecute(this.#run, this));
   }
 
-  get isOver(): boolean {
-    return this.#ended !== undefined;
+  get hasEnded(): boolean {
+    return this.#endReason !== undefined;
   }
 
   /** A bound function, so that a handler may destructure it from its context: `(input, { progress }) => …`. */
   get progress(): (update: ProgressUpdate) => void {
     return (update) => {
-      if (this.#ended !== undefined) return;
-      const { parts, options, call } = this.#run;
+      if (this.#endReason !== undefined) return;
+      const { services, options, call } = this.#run;
       options.onProgress?.(update, { callId: this.callId, id: call.id, toolName: this.toolName });
-      if (parts.listening) this.#run.emit({ ...this.#run.eventBase, type: "call-progress", toolName: this.toolName, update });
+      if (services.listening) this.#run.emit({ ...this.#run.eventBase, type: "call-progress", toolName: this.toolName, update });
     };
   }
 
   /** Like `progress`, may be destructured from the context. */
   get output(): (text: string | Uint8Array) => void {
     return (text) => {
-      if (this.#ended !== undefined) return;
+      if (this.#endReason !== undefined) return;
       if (typeof text !== "string" && !ArrayBuffer.isView(text))
-        throw new ToolError("invalid_argument", `context.output() takes a string or bytes, not ${typeInWords(text)}.`);
+        throw new ToolError("invalid_argument", `context.output() takes a string or bytes, not ${describeValueType(text)}.`);
       const written = typeof text === "string" ? text : (this.#decoder ??= new TextDecoder()).decode(text, { stream: true });
       this.#run.writeOutput(written);
     };
@@ -236,7 +236,7 @@ export class AttemptContext implements ToolContext {
   /** Like `progress`, may be destructured from the context. */
   get partial(): (output: unknown) => void {
     return (output) => {
-      if (this.#ended === undefined) this.#run.answer.partialOutput = output;
+      if (this.#endReason === undefined) this.#run.answer.partialOutput = output;
     };
   }
 
@@ -246,7 +246,7 @@ export class AttemptContext implements ToolContext {
   }
 
   get log(): (message: string, fields?: LogFields) => void {
-    return (message, fields = {}) => this.#run.parts.ports.log.debug(message, { callId: this.callId, toolName: this.toolName, ...fields });
+    return (message, fields = {}) => this.#run.services.ports.log.debug(message, { callId: this.callId, toolName: this.toolName, ...fields });
   }
 
   /** State of the session that belongs to no toolset. */
@@ -260,7 +260,7 @@ export class AttemptContext implements ToolContext {
     return {
       get: (key) => state.get(key),
       update: (key, change) => {
-        if (this.#ended !== undefined)
+        if (this.#endReason !== undefined)
           throw new ToolError("invalid_argument", `${this.toolName} changed state after its call had ended; that is too late.`);
         this.#run.answer.changedState = true;
         state.update(key, change);
@@ -270,15 +270,15 @@ export class AttemptContext implements ToolContext {
 
   /** Marks the attempt as ended; with an error, the signal aborts. */
   end(reason: ToolError | "settled"): void {
-    if (this.#ended !== undefined) return;
-    this.#ended = reason;
-    if (this.#controller !== undefined) this.#run.parts.claims.remove(this.#run);
-    this.#over?.abort(reason === "settled" ? undefined : reason);
+    if (this.#endReason !== undefined) return;
+    this.#endReason = reason;
+    if (this.#controller !== undefined) this.#run.services.claims.remove(this.#run);
+    this.#endController?.abort(reason === "settled" ? undefined : reason);
     if (reason !== "settled") this.#controller?.abort(reason);
   }
 }
 
-function begunTooLate({ toolName }: AdmittedCall): ToolError {
+function attemptEndedError({ toolName }: AdmittedCall): ToolError {
   return new ToolError(
     "invalid_argument",
     `${toolName} was given no session: the attempt that asked for it had ended (it returned, failed, timed out or was cancelled).`,
@@ -291,7 +291,7 @@ function begunTooLate({ toolName }: AdmittedCall): ToolError {
 }
 
 /** The history of the session that a call may see. Never a part of its own batch that depends on timing. */
-function historyFor({ turn, route, callId }: AdmittedCall): readonly HistoryEntry[] {
+function visibleHistory({ turn, route, callId }: AdmittedCall): readonly HistoryEntry[] {
   const { session, startsAt } = turn;
   if (!isSequential(route)) return session.historyAt(startsAt);
   const entries = session.history;
@@ -305,14 +305,14 @@ export function callerVisibility(context: ToolContext): Visibility | undefined {
 }
 
 /** @throws ToolError `unavailable` for a context that no runtime of this copy of haft made */
-function attemptOf(context: ToolContext): AttemptContext {
+function toAttemptContext(context: ToolContext): AttemptContext {
   if (context instanceof AttemptContext) return context;
-  throw otherCopyError("This tool works only where a runtime of the same copy of haft runs it.");
+  throw duplicatePackageError("This tool works only where a runtime of the same copy of haft runs it.");
 }
 
 /** The background jobs of the runtime that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
 export function jobsOf(context: ToolContext): Jobs {
-  return attemptOf(context).jobs;
+  return toAttemptContext(context).jobs;
 }
 
 /** Identifies the model's message that the call of this handler is part of; undefined for a context that no runtime made. */
@@ -321,31 +321,31 @@ export function messageOf(context: ToolContext): string | undefined {
 }
 
 /** The session that this handler runs in. @throws ToolError `unavailable` for a context that no runtime made */
-export function sessionIn(context: ToolContext): Session {
-  return attemptOf(context).session;
+export function sessionOfContext(context: ToolContext): Session {
+  return toAttemptContext(context).session;
 }
 
 /** The tools of the runtime that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
 export function registryOf(context: ToolContext): Registry {
-  return attemptOf(context).registry;
+  return toAttemptContext(context).registry;
 }
 
 /** The clock, randomness and ids of the runtime that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
 export function portsOf(context: ToolContext): Ports {
-  return attemptOf(context).ports;
+  return toAttemptContext(context).ports;
 }
 
 /** State of the session under a name that no toolset may have. @throws ToolError `unavailable` for a context that no runtime made */
 export function stateNamed(context: ToolContext, owner: string): ToolState {
-  return attemptOf(context).stateNamed(owner);
+  return toAttemptContext(context).stateNamed(owner);
 }
 
 /** Begins a session that belongs to the call of this handler. @throws ToolError `unavailable` for a context that no runtime made, as a rejection */
-export async function beginSessionWithin(context: ToolContext, allow: VisibilityRules | undefined): Promise<Session> {
-  return await attemptOf(context).beginSession(allow);
+export async function startSessionWithin(context: ToolContext, allow: VisibilityRules | undefined): Promise<Session> {
+  return await toAttemptContext(context).startSession(allow);
 }
 
 /** The history that the model was given when it made the call of this handler; undefined if no model made it. */
-export function shownTo(context: ToolContext): readonly ModelMessage[] | undefined {
+export function shownHistoryOf(context: ToolContext): readonly ModelMessage[] | undefined {
   return context instanceof AttemptContext ? context.shown : undefined;
 }

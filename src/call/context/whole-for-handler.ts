@@ -2,16 +2,16 @@
 import type { WholeResult } from "../../policy/results/large-result-store.ts";
 import type { ToolResult } from "../../core/result.ts";
 
-const wholes = new WeakMap<object, WholeResult>();
+const wholeResults = new WeakMap<object, WholeResult>();
 
 /** @param result the result that the handler gets; it may still be incomplete */
-export function keepForHandler(result: object, whole: WholeResult): void {
-  wholes.set(result, whole);
+export function storeWholeResult(result: object, whole: WholeResult): void {
+  wholeResults.set(result, whole);
 }
 
 /** Takes the whole answer that was kept for a result; undefined if there is none. */
-export function takeForHandler(result: ToolResult): WholeResult | undefined {
-  const whole = wholes.get(result);
-  wholes.delete(result);
+export function takeWholeResult(result: ToolResult): WholeResult | undefined {
+  const whole = wholeResults.get(result);
+  wholeResults.delete(result);
   return whole;
 }

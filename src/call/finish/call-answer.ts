@@ -6,7 +6,7 @@ import type { Fidelity } from "../../core/fidelity.ts";
 import type { ToolResult } from "../../core/result.ts";
 
 export interface CallAnswer {
-  /** The handler's return value; `takeOutput` derives the other fields from it. */
+  /** The handler's return value; `normalizeOutput` derives the other fields from it. */
   raw: unknown;
   output: JsonValue | undefined;
   /** Upper bound of the output's size as JSON text, in bytes, if known. */

@@ -26,7 +26,7 @@ export class CallTiming {
   readonly #phases: CallPhase[] = [];
   /** When the latest attempt among the phases began, on the monotonic clock. */
   #lastAttemptAt = -Infinity;
-  #isOver = false;
+  #hasEnded = false;
 
   add(phase: CallPhase): void {
     this.#phases.push(phase);
@@ -42,13 +42,13 @@ export class CallTiming {
   }
 
   /** Notes how late an abandoned handler ended. */
-  ended(attempt: Attempt, lateMs: number): void {
-    if (!this.#isOver) attempt.lateMs = roundMs(lateMs);
+  noteLateEnd(attempt: Attempt, lateMs: number): void {
+    if (!this.#hasEnded) attempt.lateMs = roundMs(lateMs);
   }
 
   /** Returns the phases; undefined if the call's start and duration say as much. */
   finish(): readonly CallPhase[] | undefined {
-    this.#isOver = true;
+    this.#hasEnded = true;
     const [first] = this.#phases;
     if (first === undefined || (this.#phases.length === 1 && first.phase === "attempt")) return undefined;
     for (const phase of this.#phases) Object.freeze(phase);
@@ -81,7 +81,7 @@ export function noteAbandoned(run: TimedCall, error: ErrorCode): ((lateMs: numbe
   if (attempt === undefined) return undefined;
   attempt.error = error;
   attempt.abandoned = true;
-  return (lateMs) => timing.ended(attempt, lateMs);
+  return (lateMs) => timing.noteLateEnd(attempt, lateMs);
 }
 
 function timingOf(run: TimedCall): CallTiming {

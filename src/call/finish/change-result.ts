@@ -6,8 +6,8 @@ import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../c
 import { parseJson } from "../../core/base/parse-json.ts";
 import { valueText, type ContentPart } from "../../core/content.ts";
 import { hasAnswer, type ResultStatus, type ToolResult } from "../../core/result.ts";
-import { typeInWords } from "../../core/base/wording.ts";
-import { liftData } from "../../policy/results/lift-data.ts";
+import { describeValueType } from "../../core/base/wording.ts";
+import { extractDataUrls } from "../../policy/results/lift-data.ts";
 import { copyContent } from "../../session/copy-content.ts";
 import type { Mutable } from "../../core/base/mutable.ts";
 
@@ -36,7 +36,7 @@ export function changeResult(result: ToolResult, changed: unknown): ToolResult {
   // A failure with an answer, and a cancelled call with partial output, keep it. An answer that a hook turned into a failure is removed.
   if (status === "ok" || status === "partial" || keepsAnswer(result, status)) {
     if (output !== undefined) next.output = copyJson(output).value;
-    const said = content === result.content && next.output !== undefined ? reworded(result, next.output) : content;
+    const said = content === result.content && next.output !== undefined ? updateContent(result, next.output) : content;
     if (said !== undefined) next.content = copyContent(said);
   }
   if (metadata !== undefined) next.metadata = readRecord(metadata);
@@ -47,17 +47,17 @@ export function changeResult(result: ToolResult, changed: unknown): ToolResult {
  * Updates content that the hook left unchanged. Content that repeats the output, as with MCP servers and outputs with files, would otherwise show
  * what the hook removed from the output.
  */
-function reworded({ output, content }: ToolResult, now: JsonValue): readonly ContentPart[] | undefined {
+function updateContent({ output, content }: ToolResult, now: JsonValue): readonly ContentPart[] | undefined {
   const [first, ...others] = content ?? [];
-  if (output === undefined || first?.type !== "text" || !repeats(first.text, output)) return content;
+  if (output === undefined || first?.type !== "text" || !repeatsOutput(first.text, output)) return content;
   const [before, text] = [valueText(output), valueText(now)];
   if (before === text) return content;
-  const kept = others.filter((part) => !before.includes(bytesOf(part)) || (isAddress(part) && text.includes(part.uri)));
+  const kept = others.filter((part) => !before.includes(dataOf(part)) || (isAddress(part) && text.includes(part.uri)));
   return kept.length === 0 ? undefined : [{ type: "text", text }, ...kept];
 }
 
-function repeats(text: string, output: JsonValue): boolean {
-  if (text === valueText(output) || text === firstText(liftData(output, undefined))) return true;
+function repeatsOutput(text: string, output: JsonValue): boolean {
+  if (text === valueText(output) || text === firstText(extractDataUrls(output, undefined))) return true;
   try {
     return canonicalJson(parseJson(text)) === canonicalJson(output);
   } catch {
@@ -71,7 +71,7 @@ function firstText(content: readonly ContentPart[] | undefined): string | undefi
 }
 
 /** Returns how an output contains this part: its base64, its address, or its text. */
-function bytesOf(part: ContentPart): string {
+function dataOf(part: ContentPart): string {
   if (part.type === "text") return part.text;
   return part.type === "file" ? part.uri.replace(/^data:[^,]*,/u, "") : part.data;
 }
@@ -114,5 +114,5 @@ function readRecord(metadata: unknown): JsonObject {
 }
 
 function describe(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : typeInWords(value);
+  return typeof value === "string" ? JSON.stringify(value.slice(0, 40)) : describeValueType(value);
 }

@@ -10,35 +10,35 @@ import type { Hook } from "../../core/hook.ts";
 import { hasAnswer, type Origin, type ResultStatus, type ToolResult } from "../../core/result.ts";
 import { copyJson, fitJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { AnswerParts } from "../../policy/results/artifact-parts.ts";
-import { mayHoldData } from "../../policy/results/data-urls.ts";
+import { mayHaveDataUrls } from "../../policy/results/data-urls.ts";
 import { truncateResult } from "../../policy/results/truncate-result.ts";
 import { READ_RESULT } from "../../registry/read-result-tool.ts";
 import { isVisible } from "../../registry/visible-tool.ts";
 import { providerName } from "../../wire/provider-name.ts";
-import { endRead } from "../cache/cached-read.ts";
-import { callHook, hookContext, hookFailed } from "../call-hook.ts";
-import { NO_REPAIRS, NO_WARNINGS, type Answer, type CallRun } from "../call-run.ts";
+import { endCachedRead } from "../cache/cached-read.ts";
+import { callHook, hookContext, handleHookFailure } from "../call-hook.ts";
+import { NO_REPAIRS, NO_WARNINGS, type ResultOrPromise, type CallRun } from "../call-run.ts";
 import type { ResultNotes } from "../call-options.ts";
 import { changeResult } from "./change-result.ts";
-import { release } from "../attempt/hold.ts";
+import { releaseResources } from "../attempt/hold.ts";
 import type { CallJob } from "../jobs/job.ts";
-import { settle } from "../context/call-tree.ts";
-import { keepForHandler } from "../context/whole-for-handler.ts";
-import { keepPartFiles } from "./keep-artifacts.ts";
-import { sinceCrash } from "../attempt/effect-so-far.ts";
-import { outcomeUnknown } from "../admit/reconcile-call.ts";
-import { takeMetadata } from "./take-output.ts";
+import { settleCalls } from "../context/call-tree.ts";
+import { storeWholeResult } from "../context/whole-for-handler.ts";
+import { storePartFiles } from "./keep-artifacts.ts";
+import { withOutcomeSinceCrash } from "../attempt/effect-so-far.ts";
+import { outcomeUnknownError } from "../admit/reconcile-call.ts";
+import { setMetadata } from "./take-output.ts";
 import { deepFreeze } from "../../core/base/frozen.ts";
 import type { Mutable } from "../../core/base/mutable.ts";
 import { roundMs } from "../../core/system-ports.ts";
 
 /** Builds and records the result. `error` is the error that ended the call; undefined if it succeeded. Never throws or rejects. */
-export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): Answer {
-  if (run.plan?.holdsNothing === false) release(run);
-  const end = error && endSinceCrash(run, error);
-  if (run.enteredTurn !== undefined && run.attempts === 0 && end?.outcome === "not_started") run.turn.giveBack(run.enteredTurn);
-  if (run.read !== undefined) endRead(run, end);
-  const partial = end === undefined ? undefined : partialOf(run, end);
+export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): ResultOrPromise {
+  if (run.plan?.needsNoResources === false) releaseResources(run);
+  const end = error && toErrorSinceCrash(run, error);
+  if (run.countedInTurn !== undefined && run.attempts === 0 && end?.outcome === "not_started") run.turn.freeOnce(run.countedInTurn);
+  if (run.cachedRead !== undefined) endCachedRead(run, end);
+  const partial = end === undefined ? undefined : readPartialOutput(run, end);
   if (partial instanceof Promise) {
     run.holdProcess();
     return partial.then((kept) => finishWith(run, { end, status, partial: kept }));
@@ -46,10 +46,10 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
   return finishWith(run, { end, status, partial });
 }
 
-function endSinceCrash(run: CallRun, error: ToolError): ToolError {
+function toErrorSinceCrash(run: CallRun, error: ToolError): ToolError {
   return run.resumed?.isInterrupted === true && error.outcome === "not_started"
-    ? outcomeUnknown(run.toolName, error.message)
-    : sinceCrash(run, error);
+    ? outcomeUnknownError(run.toolName, error.message)
+    : withOutcomeSinceCrash(run, error);
 }
 
 interface CallEnd {
@@ -58,12 +58,12 @@ interface CallEnd {
   readonly partial: AnswerParts | undefined;
 }
 
-function finishWith(run: CallRun, { end, status, partial }: CallEnd): Answer {
+function finishWith(run: CallRun, { end, status, partial }: CallEnd): ResultOrPromise {
   const result = buildResult(run, end ?? run.answer.error, status ?? statusOf(run, end));
-  if (partial !== undefined) takePartial(result, partial);
-  if (run.parts.afterHooks.length === 0 || run.plan === undefined) return recordResult(run, result);
+  if (partial !== undefined) addPartialOutput(result, partial);
+  if (run.services.afterHooks.length === 0 || run.plan === undefined) return recordResult(run, result);
   run.holdProcess();
-  return showHooks(run, result).then((shown) => recordResult(run, shown));
+  return runAfterHooks(run, result).then((shown) => recordResult(run, shown));
 }
 
 function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
@@ -76,21 +76,21 @@ function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
 function originOf({ route, answer, simulated, resumed }: CallRun): Origin {
   // the result is about the run before the crash, whatever would answer now
   if (resumed !== undefined && (resumed.isAnswered || resumed.isInterrupted)) return "live";
-  if (answer.isCached === true || route?.rules.onlyKept === true) return "cache";
+  if (answer.isCached === true || route?.rules.onlyCached === true) return "cache";
   if (route === undefined) return simulated ? "simulated" : "live";
   const { origin = "live" } = route.engine;
   return route.rules.isPretended && origin === "live" ? "simulated" : origin;
 }
 
 /** Sets the engine that answered in place of the tool, and its fidelity. */
-function stampOrigin(run: CallRun, result: Mutable<ToolResult>, error: ToolError | undefined): void {
+function setAnswerSource(run: CallRun, result: Mutable<ToolResult>, error: ToolError | undefined): void {
   if (result.origin !== "cache" && run.route !== undefined) result.answeredBy = run.route.engine.kind;
-  result.fidelity = isAnswer(run, error) ? (run.answer.fidelity ?? fidelityOf(run, result)) : "unchecked";
+  result.fidelity = isEngineAnswer(run, error) ? (run.answer.fidelity ?? fidelityOf(run, result)) : "unchecked";
 }
 
 /** Whether the result is an engine's answer; false if a fault changed it, or if the call ended without an answer. */
-function isAnswer({ faults, answer }: CallRun, error: ToolError | undefined): boolean {
-  return faults?.spoils === undefined && (error === undefined || error === answer.error || error === answer.engineError);
+function isEngineAnswer({ faults, answer }: CallRun, error: ToolError | undefined): boolean {
+  return faults?.answerFault === undefined && (error === undefined || error === answer.error || error === answer.engineError);
 }
 
 function fidelityOf({ plan }: CallRun, { origin, status }: ToolResult): Fidelity {
@@ -122,68 +122,68 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
   }
   if (status === "error" && error instanceof ReturnedFailure && error.answer !== undefined) result.output = error.answer;
   if (answer.metadata !== undefined) result.metadata = answer.metadata;
-  if (result.origin !== "live") stampOrigin(run, result, error);
-  if (run.faults?.met !== undefined) result.fault = run.faults.met;
+  if (result.origin !== "live") setAnswerSource(run, result, error);
+  if (run.faults?.injectedType !== undefined) result.fault = run.faults.injectedType;
   return result;
 }
 
 /** The output that a handler had set before it was cut off. Not validated; left out if it cannot be recorded. */
-function partialOf(run: CallRun, { code }: ToolError): AnswerParts | Promise<AnswerParts> | undefined {
+function readPartialOutput(run: CallRun, { code }: ToolError): AnswerParts | Promise<AnswerParts> | undefined {
   const { partialOutput } = run.answer;
   if (partialOutput === undefined || (code !== "cancelled" && code !== "timeout")) return undefined;
   const { output: answer, metadata } = partialOutput instanceof ToolOutput ? partialOutput : { output: partialOutput, metadata: undefined };
-  if (metadata !== undefined) takeMetadata(run, metadata);
+  if (metadata !== undefined) setMetadata(run, metadata);
   if (answer === undefined) return undefined;
   try {
-    const { value, found } = fitJson(answer, ANSWER_LIMITS, mayHoldData);
+    const { value, found } = fitJson(answer, ANSWER_LIMITS, mayHaveDataUrls);
     const partial = { output: value, content: undefined };
-    return found ? keepPartFiles(run, { ...partial, what: "partial output" }) : partial;
+    return found ? storePartFiles(run, { ...partial, what: "partial output" }) : partial;
   } catch (thrown: unknown) {
-    run.parts.ports.log.warn(`The partial output of ${run.toolName} was left out: ${describeThrown(thrown)}`);
+    run.services.ports.log.warn(`The partial output of ${run.toolName} was left out: ${describeThrown(thrown)}`);
     return undefined;
   }
 }
 
-function takePartial(result: Mutable<ToolResult>, { output, content }: AnswerParts): void {
+function addPartialOutput(result: Mutable<ToolResult>, { output, content }: AnswerParts): void {
   if (result.output !== undefined || output === undefined) return;
   result.output = deepFreeze(output);
   if (content !== undefined) result.content = deepFreeze(content);
 }
 
 /** Passes the result through the hooks. If the call ends before all hooks have seen the result, it ends without that result. */
-async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<ToolResult>> {
+async function runAfterHooks(run: CallRun, result: ToolResult): Promise<Mutable<ToolResult>> {
   const before = run.cancelled; // the result already says so
   // Partial output is worth a wait. Without it, the hooks of a cancelled call are not waited for.
   const waiter = before !== undefined && hasAnswer(result) ? { clock: run.clock, wait: undefined } : run;
   let shown = Object.freeze(result);
-  for (const [index, hook] of run.parts.afterHooks.entries()) {
-    const { said, ended } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)), waiter);
-    const end = run.cancelled === before ? ended : run.cancelled;
-    if (end !== undefined) return showRest(run, run.parts.afterHooks.slice(index + 1), withoutAnswer(run, end));
-    const changed = takeChange(shown, said, reportOf(run));
+  for (const [index, hook] of run.services.afterHooks.entries()) {
+    const { returned, endError } = await callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)), waiter);
+    const end = run.cancelled === before ? endError : run.cancelled;
+    if (end !== undefined) return notifyRemainingHooks(run, run.services.afterHooks.slice(index + 1), withoutAnswer(run, end));
+    const changed = applyHookChange(shown, returned, findDelegateReport(run));
     if (!("unusable" in changed)) {
       shown = changed;
       continue;
     }
-    const failure = hookFailed(run, hook, `returned an unusable result: ${changed.unusable}`).ended;
-    if (failure !== undefined) return showRest(run, run.parts.afterHooks.slice(index + 1), withoutAnswer(run, failure));
+    const failure = handleHookFailure(run, hook, `returned an unusable result: ${changed.unusable}`).endError;
+    if (failure !== undefined) return notifyRemainingHooks(run, run.services.afterHooks.slice(index + 1), withoutAnswer(run, failure));
   }
   const { output, content } = shown;
   const isSame = output === result.output && content === result.content;
-  const kept = isSame ? shown : await keepPartFiles(run, { output, content, what: "answer that hooks changed", keeper: keeperOf(run) });
+  const kept = isSame ? shown : await storePartFiles(run, { output, content, what: "answer that hooks changed", waiter: findStoreWaiter(run) });
   if (run.cancelled !== undefined && run.cancelled !== before) return withoutAnswer(run, run.cancelled);
   return withParts({ ...shown, durationMs: roundMs(run.clock.now() - run.startedAt) }, kept);
 }
 
 /** Shows the remaining hooks how the call ended, for hooks that count calls; they are not waited for. */
-function showRest(run: CallRun, hooks: readonly Hook[], end: Mutable<ToolResult>): Mutable<ToolResult> {
+function notifyRemainingHooks(run: CallRun, hooks: readonly Hook[], end: Mutable<ToolResult>): Mutable<ToolResult> {
   const shown = Object.freeze({ ...end });
   for (const hook of hooks) void callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)));
   return end;
 }
 
 /** The call that waits for the store; undefined for a cancelled call, whose wait cannot be cancelled again. */
-function keeperOf(run: CallRun): CallRun | undefined {
+function findStoreWaiter(run: CallRun): CallRun | undefined {
   return run.cancelled === undefined ? run : undefined;
 }
 
@@ -196,19 +196,19 @@ function withParts(result: Mutable<ToolResult>, { output, content }: Partial<Ans
 /** The result of an answer that not all hooks have seen: without its output, error message and metadata. */
 function withoutAnswer(run: CallRun, end: ToolError): Mutable<ToolResult> {
   const result = buildResult(run, end, statusOf(run, end));
-  const report = reportOf(run);
+  const report = findDelegateReport(run);
   if (report === undefined) delete result.metadata;
   else result.metadata = report;
   return result;
 }
 
 /** A delegate's report about its calls and its spending. Hooks cannot change it, as `taint` and budgets rely on it. */
-function reportOf({ plan, answer }: CallRun): JsonObject | undefined {
+function findDelegateReport({ plan, answer }: CallRun): JsonObject | undefined {
   const report = plan?.tool.composite === true ? answer.metadata?.["delegate"] : undefined;
   return report === undefined ? undefined : { delegate: report };
 }
 
-function takeChange(result: ToolResult, said: unknown, report: JsonObject | undefined): ToolResult | { readonly unusable: string } {
+function applyHookChange(result: ToolResult, said: unknown, report: JsonObject | undefined): ToolResult | { readonly unusable: string } {
   if (said === undefined || said === null || said === result) return result;
   try {
     const changed: Mutable<ToolResult> = changeResult(result, said);
@@ -220,49 +220,49 @@ function takeChange(result: ToolResult, said: unknown, report: JsonObject | unde
 }
 
 function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
-  const cut = cutThen(run, result);
+  const cut = findRecordedTruncation(run, result);
   if (cut !== undefined) result.truncation = cut;
-  else if (run.plan !== undefined && !isSmall(run, run.plan.settings.maxResultBytes, result))
+  else if (run.plan !== undefined && !isKnownSmall(run, run.plan.settings.maxResultBytes, result))
     limitSize(run, run.plan.settings.maxResultBytes, result);
-  if (run.options.metadata !== undefined) addNotes(run, run.options.metadata, result);
+  if (run.options.metadata !== undefined) addMetadata(run, run.options.metadata, result);
   if (result.repairs !== NO_REPAIRS) {
     for (const repair of result.repairs) Object.freeze(repair);
     Object.freeze(result.repairs);
   }
   if (result.warnings !== NO_WARNINGS) Object.freeze(result.warnings);
   run.result = Object.freeze(result);
-  run.parts.running.remove(run);
-  if (run.turn.madeIn !== undefined && run.turn.isSingleCall) settle(run.turn, [run]);
-  if (run.turn.keepsAnswers && run.turn.isSingleCall) run.parts.cache.forget(run.turn);
+  run.services.running.remove(run);
+  if (run.turn.parentCall !== undefined && run.turn.isSingleCall) settleCalls(run.turn, [run]);
+  if (run.turn.cachesNestedAnswers && run.turn.isSingleCall) run.services.cache.forget(run.turn);
   run.releaseProcess();
-  run.parts.counters.calls++;
-  if (result.status === "ok") run.parts.counters.succeeded++;
-  run.parts.counters.repairs += run.repairs.length;
-  const isWrittenDown = run.route?.source === "record" && (run.attempts > 0 || run.answer.isCached === true) && leavesTraces(run);
-  if (run.hasObservers || isWrittenDown) {
-    const end = endOf(run, result);
+  run.services.counters.calls++;
+  if (result.status === "ok") run.services.counters.succeeded++;
+  run.services.counters.repairs += run.repairs.length;
+  const isPassedToRecorder = run.route?.source === "record" && (run.attempts > 0 || run.answer.isCached === true) && mayRecordAnswer(run);
+  if (run.hasObservers || isPassedToRecorder) {
+    const end = createCallEnd(run, result);
     if (run.job !== undefined) endJob(run, run.job, end);
-    else if (run.turn.session.isHandedOver) run.leave([end]);
+    else if (run.turn.session.isHandedOver) run.logHandedOver([end]);
     else if (run.hasObservers) run.record(end);
-    if (isWrittenDown) writeDown(run, end);
-  } else if (run.job !== undefined) endJob(run, run.job, endOf(run, result));
-  if (run.atEnd !== undefined) run.atEnd();
-  run.resumed?.ended();
+    if (isPassedToRecorder) notifyRecorder(run, end);
+  } else if (run.job !== undefined) endJob(run, run.job, createCallEnd(run, result));
+  if (run.onEnd !== undefined) run.onEnd();
+  run.resumed?.onEnd();
   return result;
 }
 
 /** Records the end of the call and that of its job together, before listeners are called with either. */
 function endJob(run: CallRun, job: CallJob, end: SessionEvent & { readonly type: "call-end" }): void {
   const over = job.finish(end.result);
-  run.parts.jobs.end(job);
+  run.services.jobs.end(job);
   const events = over === undefined ? [end] : [end, over];
-  if (run.turn.session.isHandedOver) run.leave(events);
+  if (run.turn.session.isHandedOver) run.logHandedOver(events);
   else run.recordAll(events);
   const { broken } = run.turn.session;
-  if (broken !== undefined && run.written !== undefined) job.lose(broken);
+  if (broken !== undefined && run.durableLog !== undefined) job.setRecordError(broken);
 }
 
-function endOf(run: CallRun, result: ToolResult): SessionEvent & { readonly type: "call-end" } {
+function createCallEnd(run: CallRun, result: ToolResult): SessionEvent & { readonly type: "call-end" } {
   const { callId, turn, clock, input } = run;
   const { id: turnId, session } = turn;
   const at = clock.wallTime();
@@ -275,28 +275,28 @@ function endOf(run: CallRun, result: ToolResult): SessionEvent & { readonly type
 }
 
 /** Whether the source `record` keeps the call: of a simulation, only calls that the caller allowed to run for real. */
-function leavesTraces({ turn, toolName }: CallRun): boolean {
+function mayRecordAnswer({ turn, toolName }: CallRun): boolean {
   return turn.session.simulation?.allowsSideEffects(toolName) ?? true;
 }
 
-function writeDown(run: CallRun, end: SessionEvent): void {
+function notifyRecorder(run: CallRun, end: SessionEvent): void {
   try {
-    const { madeIn } = run.turn;
-    const made = madeIn === undefined ? {} : { parentCallId: madeIn.callId };
-    run.parts.chains.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call, ...made }, end]);
+    const { parentCall } = run.turn;
+    const made = parentCall === undefined ? {} : { parentCallId: parentCall.callId };
+    run.services.chains.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call, ...made }, end]);
   } catch (thrown: unknown) {
-    run.parts.ports.log.warn(`The call of ${run.toolName} could not be recorded: ${describeThrown(thrown)}`);
+    run.services.ports.log.warn(`The call of ${run.toolName} could not be recorded: ${describeThrown(thrown)}`);
   }
 }
 
-function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult>): void {
+function addMetadata(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult>): void {
   try {
     const notes = notesOf(result);
     if (notes === undefined) return;
     const { value } = copyJson(notes);
     if (isJsonObject(value)) result.metadata = Object.freeze({ ...result.metadata, ...value });
   } catch (thrown: unknown) {
-    run.parts.ports.log.warn(`The data to keep with the result of ${run.toolName} could not be read: ${describeThrown(thrown)}`);
+    run.services.ports.log.warn(`The data to keep with the result of ${run.toolName} could not be read: ${describeThrown(thrown)}`);
   }
 }
 
@@ -304,7 +304,7 @@ function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult
 const NOTE_BYTES = 1_000;
 
 /** How the answer was truncated when it was recorded, if it is unchanged since and still within the limit here. */
-function cutThen({ answer, failure, plan }: CallRun, result: Shown): ToolResult["truncation"] {
+function findRecordedTruncation({ answer, failure, plan }: CallRun, result: TruncatableResult): ToolResult["truncation"] {
   const { truncation, output, content } = answer;
   if (truncation === undefined && failure === undefined) return undefined;
   const ofError = failure instanceof StandInError && result.output === failure.answer ? failure.truncation : undefined;
@@ -314,26 +314,26 @@ function cutThen({ answer, failure, plan }: CallRun, result: Shown): ToolResult[
 }
 
 /** Whether the answer is known to be within the limit without measuring it. */
-function isSmall({ answer: { output, outputBound } }: CallRun, maxResultBytes: number, result: Shown): boolean {
+function isKnownSmall({ answer: { output, outputBound } }: CallRun, maxResultBytes: number, result: TruncatableResult): boolean {
   return outputBound !== undefined && outputBound <= maxResultBytes && result.output === output && result.content === undefined;
 }
 
 /** The truncatable fields of a result that is being built. */
-type Shown = { -readonly [Key in "output" | "content" | "truncation"]?: ToolResult[Key] };
+type TruncatableResult = { -readonly [Key in "output" | "content" | "truncation"]?: ToolResult[Key] };
 
 /** Truncates what the model is shown. The whole is kept only in a session; without one, only the handler that made the call could read it. */
-function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
+function limitSize(run: CallRun, maxResultBytes: number, result: TruncatableResult): void {
   if (maxResultBytes === 0) return;
   let handle: string | undefined;
   const shown = truncateResult(result.output, result.content, maxResultBytes, () => {
     if (!run.turn.session.keepsResults) return ASK_FOR_LESS;
-    handle ??= keepWhole(run, result);
-    if (!isVisible(run.parts.registry, READ_RESULT, run.options.visibility)) return ASK_FOR_LESS;
+    handle ??= storeWholeAnswer(run, result);
+    if (!isVisible(run.services.registry, READ_RESULT, run.options.visibility)) return ASK_FOR_LESS;
     return `Read the rest with ${READ_RESULT_NAME} {"handle": "${handle}"}`;
   });
   if (!shown.cut) return;
-  if (!run.turn.session.keepsResults && run.madeBy !== undefined)
-    keepForHandler(result, { output: result.output, content: result.content });
+  if (!run.turn.session.keepsResults && run.callerRun !== undefined)
+    storeWholeResult(result, { output: result.output, content: result.content });
   // Copied as far as the truncation reaches.
   if (shown.output !== undefined) result.output = deepFreeze(shown.output);
   if (shown.content !== undefined) result.content = Object.freeze(shown.content.map((part) => Object.freeze({ ...part })));
@@ -345,7 +345,7 @@ const READ_RESULT_NAME = providerName(READ_RESULT);
 const ASK_FOR_LESS = "ask for less at a time";
 
 /** Keeps the whole answer in memory as long as there is room and, in a stored session, permanently in its log. */
-function keepWhole(run: CallRun, { output, content }: Shown): string {
+function storeWholeAnswer(run: CallRun, { output, content }: TruncatableResult): string {
   const { session } = run.turn;
   if (run.isLogged && session.eventLog !== undefined) {
     const whole = { ...(output === undefined ? {} : { output }), ...(content === undefined ? {} : { content }) };
@@ -353,5 +353,5 @@ function keepWhole(run: CallRun, { output, content }: Shown): string {
     session.recordOutput(event);
     run.emit(event);
   }
-  return run.parts.largeResults.keep(session.id, run.callId, output, content);
+  return run.services.largeResults.store(session.id, run.callId, output, content);
 }

@@ -9,8 +9,8 @@ import type { Turn } from "../../session/turn.ts";
  */
 export function isShown(turn: Turn, callId: string): boolean {
   const { session, shown, startsAt } = turn;
-  if (session.wasTakenBack(callId)) return false;
-  if (shown === undefined || resultsIn(shown).has(callId)) return true;
+  if (session.wasRevoked(callId)) return false;
+  if (shown === undefined || shownCallIds(shown).has(callId)) return true;
   const latest = session.logSince(startsAt) ?? session.log.slice(Math.max(0, startsAt - session.firstKept));
   return latest.some((event) => event.type === "call-start" && event.callId === callId);
 }
@@ -24,15 +24,15 @@ interface KnownResults {
 /** Computed once per history, on demand: most rounds have no call that needs it. */
 const KNOWN = new WeakMap<readonly ModelMessage[], KnownResults>();
 
-function resultsIn(messages: readonly ModelMessage[]): ReadonlySet<string> {
+function shownCallIds(messages: readonly ModelMessage[]): ReadonlySet<string> {
   const { length } = messages;
   let known = KNOWN.get(messages);
-  if (known?.length !== length) KNOWN.set(messages, (known = { length, shown: readResults(messages) }));
+  if (known?.length !== length) KNOWN.set(messages, (known = { length, shown: findShownCallIds(messages) }));
   return known.shown;
 }
 
 /** The calls whose results are shown: neither superseded by a newer one, nor a placeholder for a missing answer. */
-function readResults(messages: readonly ModelMessage[]): ReadonlySet<string> {
+function findShownCallIds(messages: readonly ModelMessage[]): ReadonlySet<string> {
   const shown = new Set<string>();
   for (const message of messages) {
     if (message.role !== "result" || message.result.error?.code === "outcome_unknown") continue;

@@ -1,25 +1,25 @@
 /** Turns a handler's return value into recorded JSON and content, validated against the output schema. */
 import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
 import { ToolOutput } from "../../core/content.ts";
-import { CutOutput } from "../../core/cut-output.ts";
-import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
-import { isForeign } from "../../core/foreign-handler.ts";
+import { TruncatedOutput } from "../../core/cut-output.ts";
+import { ToolError, describeThrown, pickHints } from "../../core/error.ts";
+import { isForeignHandler } from "../../core/foreign-handler.ts";
 import { FIDELITIES } from "../../core/fidelity.ts";
 import { StruckOutput } from "../../core/struck-output.ts";
 import { copyJson, fitJson, isJsonObject } from "../../core/base/json.ts";
 import { MAX_ID_LENGTH } from "../../core/recording/read-event.ts";
 import type { ParsedInput } from "../../core/tool.ts";
-import { mayHoldData } from "../../policy/results/data-urls.ts";
-import { liftData } from "../../policy/results/lift-data.ts";
+import { mayHaveDataUrls } from "../../policy/results/data-urls.ts";
+import { extractDataUrls } from "../../policy/results/lift-data.ts";
 import type { AdmittedCall, CallRun } from "../call-run.ts";
 import { copyContent } from "../../session/copy-content.ts";
-import { spoiledOutput } from "../attempt/inject-fault.ts";
-import { recordsFiles } from "./keep-artifacts.ts";
+import { injectOutputFault } from "../attempt/inject-fault.ts";
+import { recordsFilesInline } from "./keep-artifacts.ts";
 import { settleParsing } from "../admit/settle-parsing.ts";
 
-type Taken = AdmittedCall | ToolError;
+type NormalizedCall = AdmittedCall | ToolError;
 
-export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
+export function normalizeOutput(run: AdmittedCall): NormalizedCall | Promise<NormalizedCall> {
   const { answer } = run;
   if (answer.isCached === true) return run; // validated before it was cached
   const { raw } = answer;
@@ -30,26 +30,26 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
   let original: unknown;
   let isRest = false;
   try {
-    if (isNoPlainObject(raw) && raw instanceof ToolOutput) {
-      takeFields(run, raw);
+    if (isClassInstance(raw) && raw instanceof ToolOutput) {
+      readFields(run, raw);
       output = raw.output;
-      isRest = raw instanceof CutOutput && !raw.isChecked;
+      isRest = raw instanceof TruncatedOutput && !raw.isChecked;
       if (raw instanceof StruckOutput) original = raw.original;
     }
-    const spoils = run.faults?.spoils;
+    const spoils = run.faults?.answerFault;
     if (spoils !== undefined) {
-      const spoiled = spoiledOutput(run, spoils, output);
+      const spoiled = injectOutputFault(run, spoils, output);
       output = spoiled.output;
       original = undefined;
       if (!spoiled.isChecked) return recordJson(run, output);
     }
   } catch (thrown: unknown) {
-    return notRecordable(run, thrown);
+    return notRecordableError(run, thrown);
   }
   if (isRest) return recordJson(run, output);
   const { tool } = run.plan;
   return tool.parseOutput === undefined || !run.options.validate
-    ? takeJson(run, output, original)
+    ? recordAndCheckJson(run, output, original)
     : settleOutput(run, { output, original }, tool.parseOutput(output));
 }
 
@@ -59,23 +59,23 @@ interface Answered {
   readonly original: unknown;
 }
 
-function settleOutput(run: AdmittedCall, answered: Answered, work: unknown): Taken | Promise<Taken> {
-  return settleParsing(run, { what: "output", work, take: (parsed) => takeParsed(run, answered, parsed) });
+function settleOutput(run: AdmittedCall, answered: Answered, work: unknown): NormalizedCall | Promise<NormalizedCall> {
+  return settleParsing(run, { what: "output", work, onParsed: (parsed) => applyParsed(run, answered, parsed) });
 }
 
 /** Reads the fields of a ToolOutput besides its output. */
-function takeFields(run: AdmittedCall, said: ToolOutput): void {
+function readFields(run: AdmittedCall, said: ToolOutput): void {
   const { answer } = run;
   if (said.content !== undefined) answer.content = copyContent(said.content);
-  if (said.metadata !== undefined) takeMetadata(run, said.metadata);
+  if (said.metadata !== undefined) setMetadata(run, said.metadata);
   if (said.fidelity !== undefined && FIDELITIES.includes(said.fidelity)) answer.fidelity = said.fidelity;
   if (typeof said.sameAs === "string" && said.sameAs !== "" && said.sameAs.length <= MAX_ID_LENGTH) answer.sameAs = said.sameAs;
-  if (said.exitCode !== undefined || said.error !== undefined) takeFailure(run, said);
-  if (said instanceof CutOutput) answer.truncation = said.truncation;
+  if (said.exitCode !== undefined || said.error !== undefined) readFailure(run, said);
+  if (said instanceof TruncatedOutput) answer.truncation = said.truncation;
 }
 
 /** Reads a failure that the handler itself reports; its answer is kept. */
-function takeFailure({ answer, toolName }: AdmittedCall, { exitCode, error }: ToolOutput): void {
+function readFailure({ answer, toolName }: AdmittedCall, { exitCode, error }: ToolOutput): void {
   if (Number.isSafeInteger(exitCode)) answer.exitCode = exitCode;
   const said = typeof error === "string" && error !== "" ? error : undefined;
   if (said === undefined && answer.exitCode !== exitCode) {
@@ -88,7 +88,7 @@ function takeFailure({ answer, toolName }: AdmittedCall, { exitCode, error }: To
 }
 
 /** Takes the metadata. Metadata that cannot be recorded is left out with a warning: no model sees it, so it must not cost the answer. */
-export function takeMetadata(run: CallRun, metadata: unknown): void {
+export function setMetadata(run: CallRun, metadata: unknown): void {
   try {
     const { value } = copyJson(metadata);
     if (isJsonObject(value)) run.answer.metadata = value;
@@ -98,46 +98,46 @@ export function takeMetadata(run: CallRun, metadata: unknown): void {
   }
 }
 
-function takeParsed(run: AdmittedCall, { output, original }: Answered, parsed: ParsedInput): Taken {
-  if (!("issues" in parsed)) return takeJson(run, parsed.value, parsed.value === output ? original : undefined);
-  const end = takeJson(run, output, original);
-  if (!(end instanceof ToolError)) run.answer.error ??= invalidOutput(run, parsed.issues);
+function applyParsed(run: AdmittedCall, { output, original }: Answered, parsed: ParsedInput): NormalizedCall {
+  if (!("issues" in parsed)) return recordAndCheckJson(run, parsed.value, parsed.value === output ? original : undefined);
+  const end = recordAndCheckJson(run, output, original);
+  if (!(end instanceof ToolError)) run.answer.error ??= invalidOutputError(run, parsed.issues);
   return end;
 }
 
-function takeJson(run: AdmittedCall, output: unknown, original: unknown): Taken {
+function recordAndCheckJson(run: AdmittedCall, output: unknown, original: unknown): NormalizedCall {
   const end = recordJson(run, output);
   if (!(end instanceof Error)) checkOutput(run, original);
   return end;
 }
 
 /** A quick check before `instanceof ToolOutput`, which has its own look-up: most answers are plain objects. */
-function isNoPlainObject(value: unknown): value is object {
+function isClassInstance(value: unknown): value is object {
   return typeof value === "object" && value !== null && Object.getPrototypeOf(value) !== Object.prototype;
 }
 
-function recordJson(run: AdmittedCall, output: unknown): Taken {
+function recordJson(run: AdmittedCall, output: unknown): NormalizedCall {
   const { answer } = run;
   let mayHold = false;
   if (output === undefined) {
     if (answer.content === undefined) answer.output = null;
   } else {
     try {
-      const { value, wasCut, found, maxBytes } = fitJson(output, ANSWER_LIMITS, mayHoldData);
+      const { value, wasCut, found, maxBytes } = fitJson(output, ANSWER_LIMITS, mayHaveDataUrls);
       answer.output = value;
       answer.outputBound = maxBytes;
       mayHold = found;
       const { execute } = run.plan.tool;
-      if (answer.content === undefined && execute !== undefined && isMcpResult(value) && !isForeign(execute))
+      if (answer.content === undefined && execute !== undefined && isMcpResult(value) && !isForeignHandler(execute))
         run.warnings = [...run.warnings, MCP_RESULT];
-      if (wasCut && answer.error === undefined) answer.error = tooLarge(run);
+      if (wasCut && answer.error === undefined) answer.error = tooLargeError(run);
       else if (wasCut) run.warnings = [...run.warnings, "The answer is too large: the beginning is kept."];
     } catch (thrown: unknown) {
-      return notRecordable(run, thrown, output);
+      return notRecordableError(run, thrown, output);
     }
   }
-  if ((!mayHold && answer.content === undefined) || !recordsFiles(run.parts, run.turn.session)) return run;
-  const lifted = liftData(answer.output, answer.content);
+  if ((!mayHold && answer.content === undefined) || !recordsFilesInline(run.services, run.turn.session)) return run;
+  const lifted = extractDataUrls(answer.output, answer.content);
   if (lifted !== undefined) answer.content = Object.freeze(lifted.map((part) => Object.freeze(part)));
   return run;
 }
@@ -157,7 +157,7 @@ const MCP_FIELDS: ReadonlySet<string> = new Set(["content", "structuredContent",
 const MCP_PARTS: ReadonlySet<unknown> = new Set(["text", "image", "audio", "resource", "resource_link"]);
 
 /** The call has run, so its answer is kept as far as it fits, and the error says that the effect has happened. */
-function tooLarge(run: AdmittedCall): ToolError {
+function tooLargeError(run: AdmittedCall): ToolError {
   return new ToolError("too_large", `${run.toolName} ran, but its answer is too large: the beginning is kept.`, {
     outcome: "unknown",
     retryable: false,
@@ -171,18 +171,18 @@ function checkOutput(run: AdmittedCall, original: unknown): void {
   const validator = run.plan.outputValidator;
   if (validator === undefined || validator.check(original ?? answer.output)) return;
   const problems = validator.problems(answer.output); // not those of the original, which quote it
-  answer.error = invalidOutput(run, problems.length === 0 ? [STRUCK] : problems.map((problem) => `${problem.path}: ${problem.message}`));
+  answer.error = invalidOutputError(run, problems.length === 0 ? [STRUCK] : problems.map((problem) => `${problem.path}: ${problem.message}`));
 }
 
 const STRUCK = "$: a credential that was struck out of the output breaks it";
 
-function notRecordable(run: AdmittedCall, thrown: unknown, output?: unknown): ToolError {
+function notRecordableError(run: AdmittedCall, thrown: unknown, output?: unknown): ToolError {
   const error = ToolError.fromUnknown(thrown, "not_json");
   return new ToolError(error.code, `${run.toolName} ran, but its answer cannot be recorded: ${error.message}`, {
     cause: thrown,
     outcome: "unknown",
     retryable: false,
-    ...hintsOf(error),
+    ...pickHints(error),
     ...(isGenerator(output) ? { operatorHint: NO_GENERATOR } : {}),
   });
 }
@@ -194,7 +194,7 @@ function isGenerator(value: unknown): boolean {
   return typeof value === "object" && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value) && "next" in value;
 }
 
-function invalidOutput(run: AdmittedCall, problems: readonly string[]): ToolError {
+function invalidOutputError(run: AdmittedCall, problems: readonly string[]): ToolError {
   return new ToolError("invalid_output", `${run.toolName} ran, but its output breaks its schema; the output is kept.`, {
     details: problems,
   });

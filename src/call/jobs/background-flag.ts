@@ -19,29 +19,29 @@ const PROPERTY = {
 export function withBackgroundFlag(tool: ModelTool): ModelTool {
   const known = FLAGGED.get(tool);
   if (known !== undefined) return known;
-  const inputSchema = flagged(tool.inputSchema);
-  const made = inputSchema === undefined || tool.providerExecuted === true ? tool : { ...tool, inputSchema };
-  FLAGGED.set(tool, made);
-  return made;
+  const inputSchema = addFlag(tool.inputSchema);
+  const flaggedTool = inputSchema === undefined || tool.providerExecuted === true ? tool : { ...tool, inputSchema };
+  FLAGGED.set(tool, flaggedTool);
+  return flaggedTool;
 }
 
 const FLAGGED = new WeakMap<ModelTool, ModelTool>();
 
-function flagged(schema: JsonSchema): JsonSchema | undefined {
+function addFlag(schema: JsonSchema): JsonSchema | undefined {
   if (typeof schema !== "object") return schema ? { type: "object", properties: { [BACKGROUND_FLAG]: PROPERTY } } : undefined;
-  if (names(schema)) return undefined;
+  if (hasFlagProperty(schema)) return undefined;
   const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {};
   return { type: "object", ...schema, properties: { ...properties, [BACKGROUND_FLAG]: PROPERTY } };
 }
 
 /** Whether a schema has a property of this name, including references and alternatives. */
-function names(schema: JsonSchema): boolean {
-  return typeof schema === "object" && getOrAdd(NAMING, schema, namesIn);
+function hasFlagProperty(schema: JsonSchema): boolean {
+  return typeof schema === "object" && getOrAdd(HAS_FLAG_PROPERTY, schema, findFlagProperty);
 }
 
-const NAMING = new WeakMap<object, boolean>();
+const HAS_FLAG_PROPERTY = new WeakMap<object, boolean>();
 
-function namesIn(schema: object): boolean {
+function findFlagProperty(schema: object): boolean {
   const root = schema as JsonObject; // a schema that compiles is plain JSON
   const references = new References(root);
   const parts = new Set<JsonValue | undefined>([root]);
@@ -50,7 +50,7 @@ function namesIn(schema: object): boolean {
     const { properties, dependentSchemas, $ref: reference } = part;
     if (isJsonObject(properties) && Object.hasOwn(properties, BACKGROUND_FLAG)) return true;
     // Parts added here are visited by this loop too, each once.
-    if (typeof reference === "string") parts.add(references.follow(reference));
+    if (typeof reference === "string") parts.add(references.resolve(reference));
     for (const keyword of ["allOf", "anyOf", "oneOf"]) if (isJsonArray(part[keyword])) for (const inner of part[keyword]) parts.add(inner);
     for (const keyword of ["if", "then", "else"]) parts.add(part[keyword]);
     if (isJsonObject(dependentSchemas)) for (const inner of Object.values(dependentSchemas)) parts.add(inner);
@@ -65,7 +65,7 @@ export function takeBackgroundFlag(
 ): { readonly call: ToolCall; readonly background: boolean } | undefined {
   const { name, input } = call;
   if (!isJsonObject(input) || typeof input[BACKGROUND_FLAG] !== "boolean") return undefined;
-  if (registry.overloads(name).some(({ tool }) => names(tool.inputSchema))) return undefined;
+  if (registry.overloads(name).some(({ tool }) => hasFlagProperty(tool.inputSchema))) return undefined;
   const { [BACKGROUND_FLAG]: background, ...rest } = input;
   return { call: { ...call, input: Object.freeze(rest) }, background };
 }

@@ -1,5 +1,5 @@
 /** The output of a job, as far as it is kept: the newest part. Positions count from the first character ever written. */
-import { detachedText } from "../../core/base/detached-text.ts";
+import { detachText } from "../../core/base/detached-text.ts";
 import type { JobOutput, ReadJobOptions } from "../../core/job-status.ts";
 
 const DEFAULT_MAX_CHARS = 65_536;
@@ -35,7 +35,7 @@ export class JobOutputBuffer {
 
   get preview(): string {
     const end = this.#pieces.slice(-2).join(""); // two adjacent pieces are always longer than one full piece
-    return end.slice(afterPair(end, Math.max(0, end.length - PREVIEW_CHARS)));
+    return end.slice(alignStart(end, Math.max(0, end.length - PREVIEW_CHARS)));
   }
 
   write(text: string): void {
@@ -44,7 +44,7 @@ export class JobOutputBuffer {
     for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) this.#lines++;
     this.#endsLine = text.endsWith("\n");
     const last = this.#pieces.at(-1);
-    if (last !== undefined && last.length + text.length <= PIECE_CHARS) this.#pieces[this.#pieces.length - 1] = last + detachedText(text);
+    if (last !== undefined && last.length + text.length <= PIECE_CHARS) this.#pieces[this.#pieces.length - 1] = last + detachText(text);
     else this.#add(text);
     this.#drop();
   }
@@ -52,21 +52,21 @@ export class JobOutputBuffer {
   /** Starts new pieces with a text; of a long text, only the end is kept. */
   #add(text: string): void {
     const last = this.#pieces.length - 1;
-    if (last >= 0) this.#pieces[last] = detachedText(this.#pieces[last] ?? ""); // many small strings become one
+    if (last >= 0) this.#pieces[last] = detachText(this.#pieces[last] ?? ""); // many small strings become one
     let at = Math.max(0, text.length - this.#maxChars);
     if (at > 0) {
       this.#pieces = [];
       this.#first = this.#total - text.length + at;
     }
-    for (; at < text.length; at += PIECE_CHARS) this.#pieces.push(detachedText(text.slice(at, at + PIECE_CHARS)));
+    for (; at < text.length; at += PIECE_CHARS) this.#pieces.push(detachText(text.slice(at, at + PIECE_CHARS)));
   }
 
   read({ from = 0, tail, maxChars = DEFAULT_MAX_CHARS }: ReadJobOptions): JobOutput {
     const wanted = tail === undefined ? from : this.#total - Math.min(tail, maxChars);
     const start = Math.min(Math.max(wanted, this.#first), this.#total);
     const all = this.#pieces.join("");
-    const begins = afterPair(all, start - this.#first);
-    const ends = beforePair(all, Math.min(all.length, begins + maxChars), begins);
+    const begins = alignStart(all, start - this.#first);
+    const ends = alignEnd(all, Math.min(all.length, begins + maxChars), begins);
     return { text: all.slice(begins, ends), from: this.#first + begins, next: this.#first + ends, total: this.#total };
   }
 
@@ -79,17 +79,17 @@ export class JobOutputBuffer {
 }
 
 /** Moves a start out of the middle of a surrogate pair. */
-function afterPair(text: string, at: number): number {
-  return isLow(text, at) && at > 0 && !isLow(text, at - 1) ? at + 1 : at;
+function alignStart(text: string, at: number): number {
+  return isLowSurrogate(text, at) && at > 0 && !isLowSurrogate(text, at - 1) ? at + 1 : at;
 }
 
 /** Moves an end out of the middle of a surrogate pair, unless nothing would be left. */
-function beforePair(text: string, at: number, begins: number): number {
-  return isLow(text, at) && at - 1 > begins ? at - 1 : at;
+function alignEnd(text: string, at: number, begins: number): number {
+  return isLowSurrogate(text, at) && at - 1 > begins ? at - 1 : at;
 }
 
 /** Whether the unit at this position is the second one of a surrogate pair. */
-export function isLow(text: string, at: number): boolean {
+export function isLowSurrogate(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
   return unit >= 0xdc00 && unit <= 0xdfff;
 }

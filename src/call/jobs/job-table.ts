@@ -1,6 +1,6 @@
 /** The background jobs of a runtime: those that have not ended, of which a limited number run at a time, and the latest that have ended. */
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
-import { Groups } from "../../core/base/groups.ts";
+import { MultiMap } from "../../core/base/groups.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { JobStatus } from "../../core/job-status.ts";
@@ -30,9 +30,9 @@ export interface JobLimits {
 
 /** Called when jobs of a table begin and end. */
 export interface JobObserver {
-  begin(jobs: JobTable): void;
+  onJobStart(jobs: JobTable): void;
   /** @param isLast no other job is running or waiting */
-  end(isLast: boolean): void;
+  onJobEnd(isLast: boolean): void;
 }
 
 const DEFAULTS: Required<JobLimits> = {
@@ -70,11 +70,11 @@ export class JobTable {
   readonly #limits: Required<JobLimits>;
   readonly #now: () => number;
   readonly #running = new Map<string, CallJob>();
-  readonly #runningIn = new Groups<string, CallJob>();
+  readonly #runningIn = new MultiMap<string, CallJob>();
   readonly #listeners = new Map<string, Set<(job: JobStatus) => void>>();
   /** In the order in which they ended, each with its end time. */
   readonly #ended = new Map<string, { readonly job: CallJob; readonly at: number }>();
-  readonly #endedIn = new Groups<string, CallJob>();
+  readonly #endedIn = new MultiMap<string, CallJob>();
   readonly #observer: JobObserver | undefined;
 
   /** @param now milliseconds of a monotonic clock */
@@ -104,10 +104,10 @@ export class JobTable {
 
   /** Adds a job that was accepted before, by an earlier process or as a running call; no limit applies. */
   adopt(call: JobCall, settings: JobSettings): CallJob {
-    const job: CallJob = new CallJob(call, settings, () => this.#tell(job));
+    const job: CallJob = new CallJob(call, settings, () => this.#notifyListeners(job));
     this.#running.set(job.id, job);
     this.#runningIn.add(job.sessionId, job);
-    this.#observer?.begin(this);
+    this.#observer?.onJobStart(this);
     return job;
   }
 
@@ -128,7 +128,7 @@ export class JobTable {
   }
 
   /** Creates the buffer for a call's output, whether or not it is a job yet. @param mayBeJob if false, only the length of the output counts */
-  newOutput(mayBeJob: boolean): JobOutputBuffer {
+  createOutput(mayBeJob: boolean): JobOutputBuffer {
     return new JobOutputBuffer(mayBeJob ? this.#limits.maxOutputChars : 0);
   }
 
@@ -145,7 +145,7 @@ export class JobTable {
 
   /** Jobs of one session that have not ended, the oldest first. */
   runningIn(sessionId: string): readonly CallJob[] {
-    return this.#runningIn.of(sessionId);
+    return this.#runningIn.get(sessionId);
   }
 
   /** Cancels the jobs of a session, and resolves when they have ended. */
@@ -157,7 +157,7 @@ export class JobTable {
 
   /** Forgets the ended jobs of a session that moved to another process: how they ended here is not their real end. */
   forget(sessionId: string): void {
-    for (const job of this.#endedIn.of(sessionId)) this.#drop(job);
+    for (const job of this.#endedIn.get(sessionId)) this.#drop(job);
   }
 
   /** Moves a job to the ended jobs, which are kept as long as there is room. */
@@ -167,8 +167,8 @@ export class JobTable {
     this.#ended.set(job.id, { job, at: this.#now() });
     this.#endedIn.add(job.sessionId, job);
     this.#prune();
-    this.#observer?.end(this.isIdle);
-    this.#tell(job);
+    this.#observer?.onJobEnd(this.isIdle);
+    this.#notifyListeners(job);
   }
 
   /** Calls the listener when a job of the session asks something or has ended. The returned function removes the listener. */
@@ -181,7 +181,7 @@ export class JobTable {
     };
   }
 
-  #tell(job: CallJob): void {
+  #notifyListeners(job: CallJob): void {
     for (const listener of this.#listeners.get(job.sessionId) ?? []) listener(job.status);
   }
 

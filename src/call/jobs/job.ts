@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import {
-  endState,
+  toEndState,
   type EndedJob,
   type JobMode,
   type JobOutput,
@@ -10,12 +10,12 @@ import {
   type JobStatus,
   type ReadJobOptions,
 } from "../../core/job-status.ts";
-import { detachedText } from "../../core/base/detached-text.ts";
+import { detachText } from "../../core/base/detached-text.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { EventLog } from "../../core/store.ts";
-import { isLow, type JobOutputBuffer } from "./job-output.ts";
+import { isLowSurrogate, type JobOutputBuffer } from "./job-output.ts";
 
 /** The part of a call that its job uses. */
 export interface JobCall {
@@ -27,9 +27,9 @@ export interface JobCall {
   logEvent(event: SessionEvent): void;
   emit(event: SessionEvent): void;
   /** How many calls wait for approval: the job's call itself and its nested calls. */
-  readonly awaiting: number | undefined;
+  readonly pendingApprovals: number | undefined;
   /** The log to which its end is written durably; undefined if no caller waits for that. */
-  readonly written: Written | undefined;
+  readonly durableLog: DurableLog | undefined;
   /** Includes the output from before it became a job. */
   readonly outputBuffer: JobOutputBuffer;
   cancel(reason: string): void;
@@ -38,7 +38,7 @@ export interface JobCall {
 }
 
 /** The log that the end of a job is written to. */
-export type Written = Pick<EventLog, "whenDurable">;
+export type DurableLog = Pick<EventLog, "whenDurable">;
 
 export interface JobSettings {
   readonly mode: JobMode;
@@ -51,7 +51,7 @@ export interface EarlierJob extends JobSettings {
   /** How many times it was started. */
   readonly starts: number;
   /** How many of its starts cannot have crashed the process: after them it waited for an answer or approval, or was handed over. */
-  readonly harmlessStarts: number;
+  readonly safeStarts: number;
   /** Its last start is counted as harmless because all calls that it had made waited for approval; to be recorded with its next start. */
   readonly awaited?: true;
   /** The time of its last start; undefined for the first one. */
@@ -91,8 +91,8 @@ export class CallJob {
   /** The listeners that wait for the job, and whether a question ends their wait too. */
   readonly #waits = new Map<() => void, boolean>();
   /** Set from the job's end until that is durable. */
-  #written: Written | undefined;
-  #loss: ToolError | undefined;
+  #durableLog: DurableLog | undefined;
+  #recordError: ToolError | undefined;
 
   /** @param onAsk called when the job asks something */
   constructor(call: JobCall, { mode, notify }: JobSettings, onAsk: () => void) {
@@ -108,7 +108,7 @@ export class CallJob {
     this.#output = call.outputBuffer;
   }
 
-  get isOver(): boolean {
+  get hasEnded(): boolean {
     return this.#call === undefined;
   }
 
@@ -125,7 +125,7 @@ export class CallJob {
       toolName: this.toolName,
       mode: this.mode,
       notify: this.notify,
-      state: this.#state === "running" && (this.#call?.awaiting ?? 0) > 0 ? "waiting" : this.#state,
+      state: this.#state === "running" && (this.#call?.pendingApprovals ?? 0) > 0 ? "waiting" : this.#state,
       startedAt: this.startedAt,
       ...(this.#endedAt === undefined ? {} : { endedAt: this.#endedAt }),
       output: this.#output.written,
@@ -142,7 +142,7 @@ export class CallJob {
   }
 
   /** Marks a queued job as running. */
-  started(): void {
+  markRunning(): void {
     if (this.#state === "queued") this.#state = "running";
   }
 
@@ -168,7 +168,7 @@ export class CallJob {
     this.#question = text;
     this.#write(text, true);
     if (this.#asking !== resolve) return promise; // a listener has answered it or ended the attempt
-    this.#endWaits(true);
+    this.#notifyWaiters(true);
     this.#onAsk();
     if (this.#asking === resolve) this.#call?.releaseProcess(); // there may never be an answer
     return promise;
@@ -178,7 +178,7 @@ export class CallJob {
   stopAsking(): void {
     const asking = this.#asking;
     if (asking === undefined) return;
-    this.#answered();
+    this.#clearQuestion();
     asking(null);
   }
 
@@ -201,7 +201,7 @@ export class CallJob {
       (this.#inputs ??= []).push(input);
       return;
     }
-    this.#answered();
+    this.#clearQuestion();
     asking(input);
   }
 
@@ -212,7 +212,7 @@ export class CallJob {
     return true;
   }
 
-  #answered(): void {
+  #clearQuestion(): void {
     this.#asking = undefined;
     this.#question = undefined;
     this.#state = "running";
@@ -231,32 +231,32 @@ export class CallJob {
     this.#inputs = undefined;
     this.#question = undefined;
     this.#endedAt = call.eventBase.at;
-    this.#written = call.written;
+    this.#durableLog = call.durableLog;
     if (status === "pending") this.#state = "cancelled";
-    else this.#state = endState(status, result.error?.code);
-    this.#endWaits(false);
+    else this.#state = toEndState(status, result.error?.code);
+    this.#notifyWaiters(false);
     if (status === "pending") return undefined; // a placeholder, not the result of a call
     return { ...call.eventBase, type: "job-end", toolName: this.#toolName, status, notify: this.notify };
   }
 
   /** Notes that its end could not be recorded. */
-  lose(error: ToolError): void {
-    this.#loss = error;
+  setRecordError(error: ToolError): void {
+    this.#recordError = error;
   }
 
   /** Resolves when the job's end is durable. @throws ToolError if it cannot be made durable, as a rejection */
   async whenEndDurable(): Promise<void> {
-    await this.#written?.whenDurable();
-    if (this.#loss !== undefined) throw this.#loss;
-    this.#written = undefined;
+    await this.#durableLog?.whenDurable();
+    if (this.#recordError !== undefined) throw this.#recordError;
+    this.#durableLog = undefined;
   }
 
   /** Records the output that its call wrote before it was a job, which listeners have received already. */
-  recordEarlier(): void {
+  recordEarlierOutput(): void {
     const { text, from } = this.#output.read({ maxChars: MAX_RECORDED_CHARS });
     const length = Math.min(text.length, MAX_RECORDED_CHARS - from);
     if (this.#call !== undefined && length > 0)
-      this.#call.logEvent(outputEvent(this.#call, { text: detachedText(text.slice(0, length)), position: from }));
+      this.#call.logEvent(outputEvent(this.#call, { text: detachText(text.slice(0, length)), position: from }));
   }
 
   get isAsking(): boolean {
@@ -265,12 +265,12 @@ export class CallJob {
 
   /** Calls the listener once, when the job has ended or, with `untilAsked`, asks something. The returned function removes the listener. */
   onPause(listener: () => void, untilAsked: boolean): () => void {
-    if (this.isOver || (untilAsked && this.isAsking)) listener();
+    if (this.hasEnded || (untilAsked && this.isAsking)) listener();
     else this.#waits.set(listener, untilAsked);
     return () => void this.#waits.delete(listener);
   }
 
-  #endWaits(isAsking: boolean): void {
+  #notifyWaiters(isAsking: boolean): void {
     for (const [listener, untilAsked] of this.#waits)
       if (!isAsking || untilAsked) {
         this.#waits.delete(listener);
@@ -285,14 +285,14 @@ export class CallJob {
     const position = this.#output.written.chars;
     this.#output.write(text);
     let room = asks === undefined ? Math.max(0, MAX_RECORDED_CHARS - position) : Infinity;
-    if (text.length <= room) return call.record(outputEvent(call, { text: detachedText(text), position, asks }));
-    if (room > 0 && isLow(text, room)) room--;
-    if (room > 0) call.record(outputEvent(call, { text: detachedText(text.slice(0, room)), position }));
+    if (text.length <= room) return call.record(outputEvent(call, { text: detachText(text), position, asks }));
+    if (room > 0 && isLowSurrogate(text, room)) room--;
+    if (room > 0) call.record(outputEvent(call, { text: detachText(text.slice(0, room)), position }));
     call.emit(outputEvent(call, { text: text.slice(room), position: position + room }));
   }
 }
 
-interface Said {
+interface OutputText {
   readonly text: string;
   readonly position: number;
   readonly asks?: true | undefined;
@@ -300,6 +300,6 @@ interface Said {
 
 type Output = SessionEvent & { readonly type: "job-output" };
 
-function outputEvent({ eventBase, toolName }: JobCall, { text, position, asks }: Said): Output {
+function outputEvent({ eventBase, toolName }: JobCall, { text, position, asks }: OutputText): Output {
   return { ...eventBase, type: "job-output", toolName, position, text, ...(asks === undefined ? {} : { asks }) };
 }

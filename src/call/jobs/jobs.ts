@@ -1,12 +1,12 @@
 /** The background jobs of a runtime, as programs list and control them. */
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { copyJson } from "../../core/base/json.ts";
-import { nearNames } from "../../core/base/near-names.ts";
-import { cancelReason } from "../../core/cancel-reason.ts";
+import { findNearNames } from "../../core/base/near-names.ts";
+import { formatCancelReason } from "../../core/cancel-reason.ts";
 import { ToolError } from "../../core/error.ts";
-import { checkText } from "../../core/check-argument.ts";
+import { checkString } from "../../core/check-argument.ts";
 import {
   checkJobStates,
   type EndedJob,
@@ -16,11 +16,11 @@ import {
   type ReadJobOptions,
 } from "../../core/job-status.ts";
 import type { ListStoredJobsOptions, StoredJob } from "../../core/job-store.ts";
-import { checkSentBy, type SentBy } from "../../core/sent-by.ts";
+import { checkSender, type SentBy } from "../../core/sent-by.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
-import type { CallParts } from "../call-run.ts";
+import type { CallServices } from "../call-run.ts";
 import type { CallJob } from "./job.ts";
-import { isWithin } from "../context/call-tree.ts";
+import { isRunningInCall } from "../context/call-tree.ts";
 import { promote } from "./run-in-background.ts";
 
 /** Identifies a job of a store. `sessionId` distinguishes jobs with the same id. */
@@ -62,13 +62,13 @@ const LIST_OPTIONS: OptionNames<ListJobsOptions> = { sessionId: "string", states
 
 /** Lists and controls jobs. A job is available from its start and, when it has ended, for as long as the runtime's `jobs` options say. */
 export class Jobs {
-  readonly #parts: Pick<CallParts, "jobs" | "running" | "ports">;
+  readonly #services: Pick<CallServices, "jobs" | "running" | "ports">;
 
   readonly #stored: StoredJobs | undefined;
 
   /** @internal */
-  constructor(parts: Pick<CallParts, "jobs" | "running" | "ports">, stored?: StoredJobs) {
-    this.#parts = parts;
+  constructor(services: Pick<CallServices, "jobs" | "running" | "ports">, stored?: StoredJobs) {
+    this.#services = services;
     this.#stored = stored;
   }
 
@@ -77,7 +77,7 @@ export class Jobs {
     checkKnownKeys(options, LIST_OPTIONS, "jobs.list()");
     const { sessionId, states } = options;
     checkJobStates(states, "jobs.list()");
-    return this.#parts.jobs
+    return this.#services.jobs
       .all()
       .map((job) => job.status)
       .filter((job) => (sessionId === undefined || job.sessionId === sessionId) && (states === undefined || states.includes(job.state)));
@@ -85,18 +85,18 @@ export class Jobs {
 
   /** How many jobs wait to start because the maximum runs, and how many may wait: one more ends with `resource_busy`. */
   get queue(): { readonly length: number; readonly limit: number } {
-    return this.#parts.jobs.queue;
+    return this.#services.jobs.queue;
   }
 
   /** False if this runtime starts no jobs (`maxRunning` is 0). */
   get runHere(): boolean {
-    return this.#parts.jobs.runHere;
+    return this.#services.jobs.runHere;
   }
 
   /** Undefined for a job that does not exist or is no longer kept. */
   get(id: string): JobStatus | undefined {
-    checkText(id, "jobs.get()", "the id of a job");
-    return this.#parts.jobs.get(id)?.status;
+    checkString(id, "jobs.get()", "the id of a job");
+    return this.#services.jobs.get(id)?.status;
   }
 
   /**
@@ -112,17 +112,17 @@ export class Jobs {
     const { timeoutMs, signal, untilAsked = false } = options;
     checkNumber(timeoutMs, "timeoutMs of jobs.wait()", MILLISECONDS);
     const job = this.#find(id);
-    if (!job.isOver && isWithin(id)) throw waitsForItself(id);
+    if (!job.hasEnded && isRunningInCall(id)) throw selfWaitError(id);
     if (untilAsked && job.isAsking) return job.status;
-    const { clock } = this.#parts.ports;
+    const { clock } = this.#services.ports;
     const stopped = Promise.withResolvers<"late" | { readonly aborted: string }>();
     const paused = Promise.withResolvers<void>();
     const leave = job.onPause(paused.resolve, untilAsked); // so that expired waits do not accumulate in a job that runs for days
     const stopTimer = timeoutMs === undefined ? undefined : clock.timer(() => stopped.resolve("late"), timeoutMs);
-    const forget = signal === undefined ? undefined : onAbort(signal, () => stopped.resolve({ aborted: cancelReason(signal) }));
+    const forget = signal === undefined ? undefined : onAbort(signal, () => stopped.resolve({ aborted: formatCancelReason(signal) }));
     clock.hold?.(); // a job that waits for input does not keep the process alive, but a caller that waits for the job does
     try {
-      const came = await Promise.race([endOf(job, paused.promise), stopped.promise]);
+      const came = await Promise.race([waitForJobEnd(job, paused.promise), stopped.promise]);
       if (typeof came === "object")
         throw new ToolError("cancelled", `The wait for the job ${JSON.stringify(id)} was cancelled: ${came.aborted}.`);
       return came === "late" ? job.status : (job.end ?? job.status);
@@ -150,7 +150,7 @@ export class Jobs {
    * `too_large`
    */
   send(id: string, input: unknown, options: SentBy = {}): void {
-    checkSentBy(options, "jobs.send()");
+    checkSender(options, "jobs.send()");
     this.#find(id).send(copyJson(input).value, options.principal);
   }
 
@@ -177,9 +177,9 @@ export class Jobs {
    */
   async cancelStored(name: StoredJobName, reason: string = "the job was cancelled"): Promise<CancelOutcome> {
     checkKnownKeys(name, STORED_NAME, "jobs.cancelStored()");
-    checkText(name.id, "jobs.cancelStored({ id })", "the id of a job");
+    checkString(name.id, "jobs.cancelStored({ id })", "the id of a job");
     const stored = this.#store("cancelStored");
-    const here = this.#parts.jobs.get(name.id);
+    const here = this.#services.jobs.get(name.id);
     if (here !== undefined && (name.sessionId ?? here.sessionId) === here.sessionId) return here.cancel(reason) ? "asked" : "over";
     return stored.cancel(name, reason);
   }
@@ -196,32 +196,32 @@ export class Jobs {
    * belongs to no session, and while too many jobs run.
    */
   promote(callId: string): boolean {
-    checkText(callId, "jobs.promote()", "the id of a call");
-    const run = this.#parts.running.get(callId);
+    checkString(callId, "jobs.promote()", "the id of a call");
+    const run = this.#services.running.get(callId);
     return run !== undefined && promote(run);
   }
 
   #find(id: string): CallJob {
-    if (typeof id !== "string") throw new ToolError("invalid_argument", `The id of a job is ${quoted(id)}; it must be a string.`);
-    const job = this.#parts.jobs.get(id);
+    if (typeof id !== "string") throw new ToolError("invalid_argument", `The id of a job is ${quoteValue(id)}; it must be a string.`);
+    const job = this.#services.jobs.get(id);
     if (job !== undefined) return job;
-    const ids = this.#parts.jobs.all().map((one) => one.id);
+    const ids = this.#services.jobs.all().map((one) => one.id);
     throw new ToolError("not_found", `There is no job ${JSON.stringify(id)}, or it ended too long ago.`, {
       hint:
         ids.length === 0
           ? "No job is running or has ended recently."
-          : `Known jobs: ${[...new Set([...nearNames(id, ids), ...ids])].slice(0, 5).join(", ")}.`,
+          : `Known jobs: ${[...new Set([...findNearNames(id, ids), ...ids])].slice(0, 5).join(", ")}.`,
     });
   }
 }
 
 /** Resolves when the job has ended and its end is durable, or when it asks something. */
-async function endOf(job: CallJob, paused: Promise<void>): Promise<void> {
+async function waitForJobEnd(job: CallJob, paused: Promise<void>): Promise<void> {
   await paused;
-  if (job.isOver) await job.whenEndDurable();
+  if (job.hasEnded) await job.whenEndDurable();
 }
 
-function waitsForItself(id: string): ToolError {
+function selfWaitError(id: string): ToolError {
   return new ToolError("invalid_argument", `The handler of the job ${JSON.stringify(id)} waited for that job, so it could never end.`, {
     hint: "Wait for it elsewhere, or return its result.",
   });

@@ -1,45 +1,45 @@
 /** Runs calls as background jobs: the turn does not wait for them, and their caller gets `pending`. */
 import { ToolError } from "../../core/error.ts";
-import { pendingResult } from "../../core/job-message.ts";
+import { createPendingResult } from "../../core/job-message.ts";
 import type { JobStatus } from "../../core/job-status.ts";
 import type { ToolResult } from "../../core/result.ts";
-import { spanOf } from "../../core/traceparent.ts";
+import { readTraceparent } from "../../core/traceparent.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
-import { withinCall } from "../../session/turn-queue.ts";
-import { isAdmitted, type AdmittedCall, type Answer, type CallRun } from "../call-run.ts";
+import { runAsHandler } from "../../session/turn-queue.ts";
+import { isAdmitted, type AdmittedCall, type ResultOrPromise, type CallRun } from "../call-run.ts";
 import type { EarlierCalls, ResumedCall } from "../admit/earlier-calls.ts";
-import { lenderOfJobSlot } from "../attempt/borrow.ts";
-import { isPartOf } from "../context/call-tree.ts";
+import { findJobSlotLender } from "../attempt/borrow.ts";
+import { isSameOrNestedCall } from "../context/call-tree.ts";
 import { finishCall } from "../finish/finish-call.ts";
 import type { CallJob } from "./job.ts";
-import { tryTake, waitForSlot, type AwaitedSlot, type HeldSlot } from "../attempt/lent-hold.ts";
+import { tryTakeSlot, waitForSlot, type AwaitedSlot, type HeldSlot } from "../attempt/lent-hold.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { untilKept } from "../attempt/until-kept.ts";
+import { untilDurable } from "../attempt/until-kept.ts";
 
 /** Runs the call to its one result. Never throws or rejects. */
-type Work = (run: AdmittedCall) => Answer;
+type Work = (run: AdmittedCall) => ResultOrPromise;
 
 /** Starts the call as a background job. Returns its placeholder, or its result if there are too many jobs. */
-export function runInBackground(run: AdmittedCall, work: Work): Answer {
+export function runInBackground(run: AdmittedCall, work: Work): ResultOrPromise {
   const earlier = run.job; // a call resumed after a crash has its job already
-  const job = earlier ?? beginJob(run);
+  const job = earlier ?? createJob(run);
   if (job instanceof ToolError) return finishCall(run, job);
-  run.jobSlot = isSuspect(run) ? undefined : tryTake(lenderOfJobSlot(run), run.parts.jobs.slots);
-  if (earlier === undefined) recordStart(run, job, run.jobSlot === undefined);
+  run.jobSlot = isSuspect(run) ? undefined : tryTakeSlot(findJobSlotLender(run), run.services.jobs.slots);
+  if (earlier === undefined) recordJobStart(run, job, run.jobSlot === undefined);
   else if (run.jobSlot === undefined && run.resumed?.job?.isQueued !== true)
-    recordRun(run, run.resumed?.job?.starts ?? 0, { queued: true });
+    recordJobRun(run, run.resumed?.job?.starts ?? 0, { queued: true });
   const { turns } = run.turn.session;
-  const place = turns.beside(run.turn);
-  run.beside = place;
-  withinCall(place, run, () => void runJob(run, job, work).finally(() => turns.endBeside(place)));
-  return pendingOf(run, job);
+  const place = turns.createDetachedTurn(run.turn);
+  run.detachedTurn = place;
+  runAsHandler(place, run, () => void runJob(run, job, work).finally(() => turns.endDetachedTurn(place)));
+  return createPlaceholder(run, job);
 }
 
 /** The new job of a call; an error if there are too many. */
-function beginJob(run: AdmittedCall): CallJob | ToolError {
+function createJob(run: AdmittedCall): CallJob | ToolError {
   const { mode = "direct", notify = true } = run.plan.tool;
   try {
-    run.job = run.parts.jobs.add(run, { mode: mode === "stateful" ? mode : "background", notify });
+    run.job = run.services.jobs.add(run, { mode: mode === "stateful" ? mode : "background", notify });
   } catch (thrown: unknown) {
     return ToolError.fromUnknown(thrown);
   }
@@ -51,40 +51,40 @@ async function runJob(run: AdmittedCall, job: CallJob, work: Work): Promise<void
   const waits = run.jobSlot === undefined;
   if (waits) {
     run.holdProcess();
-    const refused = await waitForPlace(run);
+    const refused = await waitForJobSlot(run);
     if (refused !== undefined) {
-      await run.resumed?.calls?.end(refused.message);
+      await run.resumed?.nestedCalls?.end(refused.message);
       await finishCall(run, refused);
       return;
     }
   }
   try {
-    job.started();
-    if (waits && run.resumed?.job === undefined) recordRun(run, 1);
-    if (run.resumed?.calls !== undefined) await runEarlierCalls(run, run.resumed, run.resumed.calls);
+    job.markRunning();
+    if (waits && run.resumed?.job === undefined) recordJobRun(run, 1);
+    if (run.resumed?.nestedCalls !== undefined) await runEarlierCalls(run, run.resumed, run.resumed.nestedCalls);
     await work(run);
   } finally {
-    leaveSlot(run);
+    releaseJobSlot(run);
   }
 }
 
-async function waitForPlace(run: AdmittedCall): Promise<ToolError | undefined> {
-  const { slots, suspects } = run.parts.jobs;
+async function waitForJobSlot(run: AdmittedCall): Promise<ToolError | undefined> {
+  const { slots, suspects } = run.services.jobs;
   const lane = run.turn.session.id;
-  const alone = isSuspect(run) ? await taken(run, waitForSlot(undefined, suspects, lane)) : undefined;
+  const alone = isSuspect(run) ? await waitUntilTaken(run, waitForSlot(undefined, suspects, lane)) : undefined;
   if (alone instanceof ToolError) return alone;
-  const slot = await taken(run, waitForSlot(lenderOfJobSlot(run), slots, lane));
+  const slot = await waitUntilTaken(run, waitForSlot(findJobSlotLender(run), slots, lane));
   if (slot instanceof ToolError) {
     alone?.release();
     return slot;
   }
-  run.jobSlot = alone === undefined ? slot : placeOfSuspect(run, slot, alone);
+  run.jobSlot = alone === undefined ? slot : createSuspectSlot(run, slot, alone);
   return undefined;
 }
 
 /** Waits for the slot. Returns an error if the call ends or its deadline passes before. */
-async function taken(run: AdmittedCall, awaited: AwaitedSlot): Promise<HeldSlot | ToolError> {
-  const waited = await waitFor(run, awaited.whenTaken(), { endsAt: run.deadlineAt, late: () => noPlace(run) });
+async function waitUntilTaken(run: AdmittedCall, awaited: AwaitedSlot): Promise<HeldSlot | ToolError> {
+  const waited = await waitFor(run, awaited.whenTaken(), { endsAt: run.deadlineAt, timeoutError: () => queueTimeoutError(run) });
   if (!("ended" in waited)) return awaited.slot;
   awaited.cancel();
   return waited.ended;
@@ -97,21 +97,21 @@ const SUSPECT_MS = 10_000;
 
 function isSuspect({ resumed, isAnswered }: AdmittedCall): boolean {
   const job = resumed?.job;
-  return job !== undefined && job.starts - job.harmlessStarts >= SUSPECT_STARTS && !isAnswered;
+  return job !== undefined && job.starts - job.safeStarts >= SUSPECT_STARTS && !isAnswered;
 }
 
 /** The slots of a job that is started alone; the next one may start when it has ended, or has run for `SUSPECT_MS`. */
-function placeOfSuspect({ clock }: AdmittedCall, slot: HeldSlot, alone: HeldSlot): HeldSlot {
+function createSuspectSlot({ clock }: AdmittedCall, slot: HeldSlot, alone: HeldSlot): HeldSlot {
   let isAlone = true;
-  const goOn = (): void => {
+  const releaseAlone = (): void => {
     stop();
     if (isAlone) alone.release();
     isAlone = false;
   };
-  const stop = clock.timer(goOn, SUSPECT_MS, { background: true });
+  const stop = clock.timer(releaseAlone, SUSPECT_MS, { background: true });
   return {
     release() {
-      goOn();
+      releaseAlone();
       slot.release();
     },
   };
@@ -121,16 +121,16 @@ function placeOfSuspect({ clock }: AdmittedCall, slot: HeldSlot, alone: HeldSlot
  * Ends the nested calls from before a crash, before their job is run again. The start of the job is recorded first, as these calls are part of it.
  */
 async function runEarlierCalls(run: AdmittedCall, resumed: ResumedCall, calls: EarlierCalls): Promise<void> {
-  const counted = await countStart(run);
+  const counted = await recordRestart(run);
   if (counted instanceof ToolError) return calls.end(counted.message);
   if (resumed.job !== undefined) resumed.job = { ...resumed.job, isCounted: true };
   const ending = calls.run();
-  const waited = await waitFor(run, ending, { endsAt: run.deadlineAt, late: () => noPlace(run) });
+  const waited = await waitFor(run, ending, { endsAt: run.deadlineAt, timeoutError: () => queueTimeoutError(run) });
   if ("ended" in waited) calls.cancel(waited.ended.message);
   await ending;
 }
 
-function leaveSlot(run: AdmittedCall): void {
+function releaseJobSlot(run: AdmittedCall): void {
   run.jobSlot?.release();
   run.jobSlot = undefined;
 }
@@ -139,29 +139,29 @@ function leaveSlot(run: AdmittedCall): void {
  * Records that a job from before a crash is about to be run once more, and waits until that is durable, so that a job that crashes its process at
  * once is recognised. No effect for a call that need not be run.
  */
-export function countStart(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
+export function recordRestart(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   const job = run.resumed?.job;
   if (job === undefined || job.isCounted === true || run.isAnswered) return run;
-  recordRun(run, job.starts + 1);
-  return startIsKept(run);
+  recordJobRun(run, job.starts + 1);
+  return untilStartDurable(run);
 }
 
 /** Waits until the recorded start of a job is durable. */
-export function startIsKept(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
+export function untilStartDurable(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   const { turn } = run;
   const { eventLog, broken } = turn.session;
   if (broken !== undefined) return broken;
   if (eventLog === undefined || eventLog.options.durability === "async") return run;
-  const kept = untilKept(run, { late: () => noPlace(run), failed: (error) => error });
+  const kept = untilDurable(run, { late: () => queueTimeoutError(run), failed: (error) => error });
   return kept === undefined ? run : kept.then((error) => error ?? run.cancelled ?? run);
 }
 
 /** Records that a running job is handed over with its session, so that this start does not count as a crash. */
 export function recordHandOver(run: CallRun): void {
-  if (isAdmitted(run) && run.jobSlot !== undefined) recordRun(run, (run.resumed?.job?.starts ?? 0) + 1, { queued: true, handedOver: true });
+  if (isAdmitted(run) && run.jobSlot !== undefined) recordJobRun(run, (run.resumed?.job?.starts ?? 0) + 1, { queued: true, handedOver: true });
 }
 
-function recordRun(run: AdmittedCall, starts: number, place: { readonly queued?: true; readonly handedOver?: true } = {}): void {
+function recordJobRun(run: AdmittedCall, starts: number, place: { readonly queued?: true; readonly handedOver?: true } = {}): void {
   const { traceparent, awaited } = run.resumed?.job ?? {};
   run.record({
     ...run.eventBase,
@@ -174,15 +174,15 @@ function recordRun(run: AdmittedCall, starts: number, place: { readonly queued?:
 }
 
 /** Waits for a call that may still become a background job: by `promote`, or after `promoteAfterMs`. */
-export function whileDirect(run: AdmittedCall, answer: Promise<ToolResult>): Promise<ToolResult> {
+export function waitPromotable(run: AdmittedCall, answer: Promise<ToolResult>): Promise<ToolResult> {
   const { promoteAfterMs } = run.plan.settings;
-  if (promoteAfterMs > 0) run.atEnd = run.clock.timer(() => void promote(run), promoteAfterMs);
-  if (run.awaited?.promise !== answer) return waitAside(run, answer);
-  run.pendingAnswer = run.awaited as PromiseWithResolvers<ToolResult>; // the same promise, as just compared
+  if (promoteAfterMs > 0) run.onEnd = run.clock.timer(() => void promote(run), promoteAfterMs);
+  if (run.pendingAttempt?.promise !== answer) return waitSeparately(run, answer);
+  run.pendingAnswer = run.pendingAttempt as PromiseWithResolvers<ToolResult>; // the same promise, as just compared
   return answer;
 }
 
-function waitAside(run: AdmittedCall, answer: Promise<ToolResult>): Promise<ToolResult> {
+function waitSeparately(run: AdmittedCall, answer: Promise<ToolResult>): Promise<ToolResult> {
   const pending = Promise.withResolvers<ToolResult>();
   run.pendingAnswer = pending;
   void answer.then(pending.resolve, pending.reject);
@@ -190,35 +190,35 @@ function waitAside(run: AdmittedCall, answer: Promise<ToolResult>): Promise<Tool
 }
 
 /** Releases the job slot and the turn of a promoted call. */
-function leavePlace(run: AdmittedCall): void {
-  const { turn, beside } = run;
-  leaveSlot(run);
-  if (beside !== undefined) turn.session.turns.endBeside(beside);
+function releaseSlotAndTurn(run: AdmittedCall): void {
+  const { turn, detachedTurn } = run;
+  releaseJobSlot(run);
+  if (detachedTurn !== undefined) turn.session.turns.endDetachedTurn(detachedTurn);
 }
 
 /** Moves a running call to the background. False for a call that has ended, is a job already, or cannot become one. */
 export function promote(run: CallRun): boolean {
-  const { pendingAnswer, parts } = run;
+  const { pendingAnswer, services } = run;
   if (pendingAnswer === undefined || run.result !== undefined || run.cancelled !== undefined || !isAdmitted(run)) return false;
-  const slot = tryTake(lenderOfJobSlot(run), parts.jobs.slots);
+  const slot = tryTakeSlot(findJobSlotLender(run), services.jobs.slots);
   if (slot === undefined) return false; // too many jobs run: the call stays in its turn
   run.jobSlot = slot;
-  const job = parts.jobs.adopt(run, { mode: "background", notify: run.plan.tool.notify ?? true });
+  const job = services.jobs.adopt(run, { mode: "background", notify: run.plan.tool.notify ?? true });
   run.job = job;
   run.pendingAnswer = undefined;
-  run.atEnd?.(); // cancels the timer of `promoteAfterMs`
-  run.atEnd = () => queueMicrotask(() => leavePlace(run));
-  run.beside = run.turn.session.turns.beside(run.turn, run.turn.running, (call) => isPartOf(call, run));
-  job.started();
-  recordStart(run, job, false);
-  job.recordEarlier();
-  if (!run.plan.hasOwnTimeout) run.wait?.endAt(run.deadlineAt);
-  pendingAnswer.resolve(pendingOf(run, job));
+  run.onEnd?.(); // cancels the timer of `promoteAfterMs`
+  run.onEnd = () => queueMicrotask(() => releaseSlotAndTurn(run));
+  run.detachedTurn = run.turn.session.turns.createDetachedTurn(run.turn, run.turn.running, (call) => isSameOrNestedCall(call, run));
+  job.markRunning();
+  recordJobStart(run, job, false);
+  job.recordEarlierOutput();
+  if (!run.plan.hasOwnTimeout) run.wait?.moveDeadline(run.deadlineAt);
+  pendingAnswer.resolve(createPlaceholder(run, job));
   return true;
 }
 
-function recordStart(run: AdmittedCall, { mode, notify }: CallJob, queued: boolean): void {
-  const traceparent = spanOf(run.parts.tracing?.headersOf(run.callId));
+function recordJobStart(run: AdmittedCall, { mode, notify }: CallJob, queued: boolean): void {
+  const traceparent = readTraceparent(run.services.tracing?.headersOf(run.callId));
   run.record({
     ...run.eventBase,
     type: "job-start",
@@ -229,8 +229,8 @@ function recordStart(run: AdmittedCall, { mode, notify }: CallJob, queued: boole
   });
 }
 
-function pendingOf(run: AdmittedCall, job: CallJob): ToolResult {
-  const placeholder = pendingResult({ callId: run.callId, id: run.call.id, name: run.toolName, mode: job.mode });
+function createPlaceholder(run: AdmittedCall, job: CallJob): ToolResult {
+  const placeholder = createPendingResult({ callId: run.callId, id: run.call.id, name: run.toolName, mode: job.mode });
   JOBS.set(placeholder, job);
   return placeholder;
 }
@@ -245,7 +245,7 @@ export function jobOf(placeholder: ToolResult): JobStatus {
   throw new ToolError(error?.code ?? "not_executable", error?.message ?? `The call ended with ${status}.`, error ?? {});
 }
 
-function noPlace({ toolName, plan }: AdmittedCall): ToolError {
+function queueTimeoutError({ toolName, plan }: AdmittedCall): ToolError {
   return new ToolError("timeout", `${toolName} waited in line for ${plan.settings.deadlineMs} ms and was not started.`, {
     retryable: false,
     outcome: "not_started",

@@ -4,11 +4,11 @@ import { systemPorts } from "../../core/system-ports.ts";
 import { ToolError } from "../../core/error.ts";
 import { readAudit, type AuditEntry } from "../../server/auth/audit.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
-import { spanOf } from "./keys/time-span.ts";
+import { parseTimeSpan } from "./keys/time-span.ts";
 import { withStore } from "../open/open-store.ts";
 import { printList } from "../print/print-list.ts";
-import { timeText } from "./sessions/session-words.ts";
-import { duration, oneLine, safeText } from "../terminal/terminal-text.ts";
+import { formatTime } from "./sessions/session-words.ts";
+import { formatDuration, toOneLine, safeText } from "../terminal/terminal-text.ts";
 
 const DEFAULT_LIMIT = 100;
 
@@ -35,8 +35,8 @@ export const auditCommand: CommandBody = {
     const { principal, tool, outcome, since, until, limit = DEFAULT_LIMIT } = context.options;
     const now = systemPorts.clock.wallTime();
     const times = {
-      since: since === undefined ? undefined : timeOf("since", since, now),
-      until: until === undefined ? undefined : timeOf("until", until, now),
+      since: since === undefined ? undefined : parseTime("since", since, now),
+      until: until === undefined ? undefined : parseTime("until", until, now),
     };
     if ((times.since ?? -Infinity) >= (times.until ?? Infinity))
       throw new ToolError("invalid_argument", `--since ${since} is not before --until ${until}, so nothing is between them.`);
@@ -63,8 +63,8 @@ function isDay(day: string): boolean {
 }
 
 /** Reads a time, or a span before `now`. @throws ToolError `invalid_argument` */
-function timeOf(option: "since" | "until", text: string, now: number): number {
-  const span = spanOf(text);
+function parseTime(option: "since" | "until", text: string, now: number): number {
+  const span = parseTimeSpan(text);
   if (span !== undefined) return now - span;
   const time =
     TIME.test(text) && isDay(text.slice(0, DAY_LENGTH)) ? Date.parse(text.length === DAY_LENGTH ? `${text}T00:00` : text) : Number.NaN;
@@ -76,10 +76,10 @@ function timeOf(option: "since" | "until", text: string, now: number): number {
 
 function printEntries({ out }: CommandContext, entries: readonly AuditEntry[]): void {
   for (const entry of entries)
-    out.print(`${out.paint("dim", timeText(entry.at))}  ${oneLine(wordsOf(entry), Math.max(40, out.width - 22))}`);
+    out.print(`${out.paint("dim", formatTime(entry.at))}  ${toOneLine(formatEntry(entry), Math.max(40, out.width - 22))}`);
 }
 
-function wordsOf(entry: AuditEntry): string {
+function formatEntry(entry: AuditEntry): string {
   const who = safeText(entry.principal ?? "-");
   switch (entry.type) {
     case "call":
@@ -118,7 +118,7 @@ function callWords(entry: AuditEntry & { readonly type: "call" }): readonly stri
   return [
     outcome,
     ...(errorCode === undefined || errorCode === outcome ? [] : [errorCode]),
-    ...(durationMs === undefined ? [] : [duration(durationMs)]),
+    ...(durationMs === undefined ? [] : [formatDuration(durationMs)]),
     ...(simulated === undefined ? [] : ["simulated"]),
     ...(via === undefined ? [] : [via === "api" ? "over HTTP" : "over MCP"]),
     ...(sessionId === undefined ? [] : [`session ${safeText(sessionId)}`]),

@@ -6,12 +6,12 @@ import { ToolError } from "../../core/error.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Store } from "../../core/store.ts";
 import type { SessionDiff } from "../../session/session-diff.ts";
-import { personApprover } from "../terminal/ask-person.ts";
-import { recordedTo, type CallRecorder } from "../input/call-recorder.ts";
+import { createPersonApprover } from "../terminal/ask-person.ts";
+import { withCallRecorder, type CallRecorder } from "../input/call-recorder.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
-import { jsonArgument } from "../input/json-argument.ts";
-import { toolsetOf, withRuntime } from "../open/open-runtime.ts";
-import { storeOf } from "../open/open-store.ts";
+import { readJsonArgument } from "../input/json-argument.ts";
+import { namespaceOf, withRuntime } from "../open/open-runtime.ts";
+import { findStore } from "../open/open-store.ts";
 import { printAnswer } from "../print/print-answer.ts";
 import { printSimulation } from "../print/print-simulation.ts";
 
@@ -37,8 +37,8 @@ export const callCommand: CommandBody = {
   ],
   async run(context) {
     const [name = "", text] = context.args;
-    const input = await jsonArgument(context, text, { owner: "call", example: `{"path": "notes.md"}` });
-    return await recordedTo(context, async (recorder) => {
+    const input = await readJsonArgument(context, text, { owner: "call", example: `{"path": "notes.md"}` });
+    return await withCallRecorder(context, async (recorder) => {
       const { result, diff } = await makeCall(context, { name, input }, recorder);
       if (result.status === "cancelled" && !context.options.json) context.signal.throwIfAborted();
       printAnswer(context, result);
@@ -48,20 +48,20 @@ export const callCommand: CommandBody = {
   },
 };
 
-interface Called {
+interface CallOutcome {
   readonly result: ToolResult;
   /** Set if the call was simulated. */
   readonly diff?: SessionDiff;
 }
 
-async function makeCall(context: CommandContext, call: ToolCall, recorder: CallRecorder | undefined): Promise<Called> {
+async function makeCall(context: CommandContext, call: ToolCall, recorder: CallRecorder | undefined): Promise<CallOutcome> {
   const { signal, options } = context;
-  const approve = personApprover(context);
-  const only = toolsetOf(call.name);
+  const approve = createPersonApprover(context);
+  const only = namespaceOf(call.name);
   if (!options.simulate) {
     // The call belongs to no session; the store is for cached results that outlive it, and for those that it invalidates.
-    const store = (config: LoadedConfig): Store | undefined => storeOf(context, config);
-    return withRuntime(context, { approve, only, store, storeMayWait: true, recorder, manual: true }, async ({ runtime }) => ({
+    const store = (config: LoadedConfig): Store | undefined => findStore(context, config);
+    return withRuntime(context, { approve, only, store, opensStoreLazily: true, recorder, manual: true }, async ({ runtime }) => ({
       result: await runtime.execute(call, { signal, knowsDocumentation: true }),
     }));
   }

@@ -4,25 +4,25 @@ import type { Approver } from "../../core/ask.ts";
 import type { Store } from "../../core/store.ts";
 import { plural } from "../../core/base/wording.ts";
 import { openStoredSession } from "../open/begin-session.ts";
-import { isAsking } from "../terminal/in-line.ts";
-import { personApprover } from "../terminal/ask-person.ts";
-import { noteBlocked } from "../open/blocked-tools.ts";
+import { hasOpenQuestion } from "../terminal/in-line.ts";
+import { createPersonApprover } from "../terminal/ask-person.ts";
+import { printBlockedNote } from "../open/blocked-tools.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
-import { storeOf } from "../open/open-store.ts";
-import { drained } from "../terminal/drained.ts";
+import { findStore } from "../open/open-store.ts";
+import { waitForDrain } from "../terminal/drained.ts";
 import { EventPrinter } from "../print/print-event.ts";
 import { printMessage } from "../print/print-message.ts";
-import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
-import { SLASH_HELP, slashAnswer } from "./chat/slash-command.ts";
-import { exitOf } from "./chat/chat-exit.ts";
+import { chooseModel, type ChosenModel } from "./chat/chosen-model.ts";
+import { SLASH_HELP, runSlashCommand } from "./chat/slash-command.ts";
+import { exitCodeForResult } from "./chat/chat-exit.ts";
 import { Chat } from "./chat/chat.ts";
 import { safeText } from "../terminal/terminal-text.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { StringDecoder } from "node:string_decoder";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 
 export const chatCommand: CommandBody = {
   details: [
@@ -64,23 +64,23 @@ export const chatCommand: CommandBody = {
     let chat: Chat | undefined;
     let chosen: ChosenModel | undefined;
     const otherMeters: UsageMeter[] = [];
-    const approve = personApprover(context);
+    const approve = createPersonApprover(context);
     const options = {
       mayLackConfig: context.options.model !== undefined, // a chat needs only a model
-      onEvent: (event: RuntimeEvent) => (chat === undefined ? showInterrupted(context, events, event) : chat.notice(event)),
+      onEvent: (event: RuntimeEvent) => (chat === undefined ? printInterruptedCall(context, events, event) : chat.handleRuntimeEvent(event)),
       approve,
       manual: true,
       // fails before anything is started if a name is wrong or a key is missing
-      onConfig: (config: OpenRuntime["config"]) => void (chosen = chosenModel(context, config)),
+      onConfig: (config: OpenRuntime["config"]) => void (chosen = chooseModel(context, config)),
       model: () => chosen,
       onMeter: (meter: UsageMeter) => void otherMeters.push(meter),
-      store: (config: OpenRuntime["config"]) => (store = storeOf(context, config)),
+      store: (config: OpenRuntime["config"]) => (store = findStore(context, config)),
     };
     return withRuntime(context, options, async (open) => {
-      chosen ??= chosenModel(context, open.config);
+      chosen ??= chooseModel(context, open.config);
       const printer = context.options.json ? undefined : events;
       const session = await openStoredSession(context, { runtime: open.runtime, store, printer });
-      greet(context, { chosen, open, events });
+      printGreeting(context, { chosen, open, events });
       chat = new Chat({
         context,
         chosen,
@@ -88,99 +88,99 @@ export const chatCommand: CommandBody = {
         config: open.config,
         session,
         runtime: open.runtime,
-        isKept: store !== undefined,
+        isStored: store !== undefined,
         triggers: open.triggers,
         events,
-        notice: (event) => chat?.notice(event),
-        ...interruptible(context),
+        onSimulatedEvent: (event) => chat?.handleRuntimeEvent(event),
+        ...interruptOptions(context),
       });
-      noteBlocked(context, open.runtime.registry);
-      return converseUntilLeft(context, { chat, open, events }, approve);
+      printBlockedNote(context, open.runtime.registry);
+      return converseUntilExit(context, { chat, open, events }, approve);
     });
   },
 };
 
 /** Shows how the interrupted calls of an earlier chat end, before this chat exists. */
-function showInterrupted({ options }: CommandContext, events: EventPrinter, event: RuntimeEvent): void {
+function printInterruptedCall({ options }: CommandContext, events: EventPrinter, event: RuntimeEvent): void {
   if (!options.json && "callId" in event) events.print(event);
 }
 
 /** Without a terminal, Ctrl-C ends the program. */
-function interruptible({ ask, onInterrupt }: CommandContext): Pick<CommandContext, "onInterrupt"> {
+function interruptOptions({ ask, onInterrupt }: CommandContext): Pick<CommandContext, "onInterrupt"> {
   return ask === undefined || onInterrupt === undefined ? {} : { onInterrupt };
 }
 
-function greet(
+function printGreeting(
   { options, ask }: CommandContext,
   { chosen, open, events }: { readonly chosen: ChosenModel; readonly open: OpenRuntime; readonly events: EventPrinter },
 ): void {
   if (options.json) return;
   const tools = plural(open.runtime.registry.list().length, "tool");
-  events.aside(`${safeText(chosen.model.name)}, ${tools}${ask === undefined ? "" : ". /help says more; Ctrl-D ends"}`);
+  events.printAside(`${safeText(chosen.model.name)}, ${tools}${ask === undefined ? "" : ". /help says more; Ctrl-D ends"}`);
 }
 
-interface Place {
+interface ConversationContext {
   readonly chat: Chat;
   readonly open: OpenRuntime;
   readonly events: EventPrinter;
 }
 
-async function converseUntilLeft(context: CommandContext, place: Place, approve: Approver | undefined): Promise<number> {
+async function converseUntilExit(context: CommandContext, place: ConversationContext, approve: Approver | undefined): Promise<number> {
   try {
-    if (approve !== undefined) await place.chat.settle(approve);
+    if (approve !== undefined) await place.chat.decidePendingCalls(approve);
     if (context.ask !== undefined && !context.options.json && place.chat.isUnanswered)
-      place.events.aside("The model has not answered yet: /go lets it continue.");
+      place.events.printAside("The model has not answered yet: /go lets it continue.");
     return await converse(context, place);
   } finally {
-    await place.chat.leave();
+    await place.chat.close();
   }
 }
 
 /** Resolves to the exit code: without a terminal, that of the last message. */
-async function converse(context: CommandContext, place: Place): Promise<number> {
-  const isAttended = context.ask !== undefined;
+async function converse(context: CommandContext, place: ConversationContext): Promise<number> {
+  const isTerminal = context.ask !== undefined;
   let exitCode = 0;
   let failure: { readonly thrown: unknown } | undefined;
   for await (const line of readLines(context, "\nyou     ")) {
     const text = line.trim();
     if (text === "/exit" || text === "/quit") break;
     if (text === "") continue;
-    if (line.startsWith("/") && text !== "/go") await obey(context, place, text);
+    if (line.startsWith("/") && text !== "/go") await printSlashAnswer(context, place, text);
     else {
       const said = text === "/go" ? undefined : text;
-      if (said !== undefined && !isAttended && !context.options.json)
+      if (said !== undefined && !isTerminal && !context.options.json)
         printMessage({ screen: context.out, width: place.events.width }, { role: "user", content: said });
-      if (isAttended) await sayAttended(context, place.chat, { said, onLateFailure: (thrown) => (failure = { thrown }) });
+      if (isTerminal) await sendFromTerminal(context, place.chat, { said, onLateFailure: (thrown) => (failure = { thrown }) });
       else {
-        const result = await place.chat.say(said);
-        exitCode = exitOf(result);
+        const result = await place.chat.sendMessage(said);
+        exitCode = exitCodeForResult(result);
         if (result.reason === "approval") break; // another message would skip the calls that wait
       }
     }
-    await drained(context);
+    await waitForDrain(context);
     context.signal.throwIfAborted();
     if (failure !== undefined) throw failure.thrown;
   }
-  if (isAttended) return exitCode;
+  if (isTerminal) return exitCode;
   const last = await place.chat.finish();
-  return last === undefined ? exitCode : exitOf(last);
+  return last === undefined ? exitCode : exitCodeForResult(last);
 }
 
 /** How long a run may hold the prompt, in milliseconds, if it waits for a call or triggers keep the model busy. */
-const PATIENCE_MS = 2_000;
+const MAX_PROMPT_WAIT_MS = 2_000;
 
 /** Resolves when the run is over, or after `PATIENCE_MS` if it waits for a call or triggers keep it going. */
-async function sayAttended(
+async function sendFromTerminal(
   { ask }: CommandContext,
   chat: Chat,
   { said, onLateFailure }: { readonly said: string | undefined; readonly onLateFailure: (thrown: unknown) => void },
 ): Promise<void> {
-  const over = chat.say(said).then(() => true);
+  const over = chat.sendMessage(said).then(() => true);
   const ended = new AbortController();
   const { signal } = ended;
   try {
-    while (!(await Promise.race([over, pause(PATIENCE_MS, false, { signal }).catch(() => false)]))) {
-      if (!chat.mayTakeLong || (ask !== undefined && isAsking(ask))) continue;
+    while (!(await Promise.race([over, pause(MAX_PROMPT_WAIT_MS, false, { signal }).catch(() => false)]))) {
+      if (!chat.mayBlockPrompt || (ask !== undefined && hasOpenQuestion(ask))) continue;
       over.catch(onLateFailure);
       return;
     }
@@ -189,9 +189,9 @@ async function sayAttended(
   }
 }
 
-async function obey({ out, err, options }: CommandContext, { chat, open: { runtime } }: Place, text: string): Promise<void> {
+async function printSlashAnswer({ out, err, options }: CommandContext, { chat, open: { runtime } }: ConversationContext, text: string): Promise<void> {
   const screen = options.json ? err : out;
-  for (const line of await slashAnswer(text, { chat, registry: runtime.registry, screen })) screen.print(line);
+  for (const line of await runSlashCommand(text, { chat, registry: runtime.registry, screen })) screen.print(line);
 }
 
 const MAX_LINE_LENGTH = 16 * 1024 * 1024;
@@ -205,7 +205,7 @@ const MAX_LINE_LENGTH = 16 * 1024 * 1024;
  */
 async function* readLines(context: CommandContext, prompt: string): AsyncGenerator<string, void, undefined> {
   const { ask, signal } = context;
-  if (ask === undefined) return yield* sentLines(context);
+  if (ask === undefined) return yield* readPipedLines(context);
   for (;;) {
     const line = await ask(prompt, signal, { isPrompt: true });
     if (line === undefined) return;
@@ -216,13 +216,13 @@ async function* readLines(context: CommandContext, prompt: string): AsyncGenerat
   }
 }
 
-async function* sentLines({ stdin, signal }: CommandContext): AsyncGenerator<string, void, undefined> {
+async function* readPipedLines({ stdin, signal }: CommandContext): AsyncGenerator<string, void, undefined> {
   const decoder = new StringDecoder("utf8");
   const pieces = stdin[Symbol.asyncIterator]();
   let rest = "";
   let isStart = true;
   for (;;) {
-    const step = await untilAborted(pieces.next(), signal);
+    const step = await rejectOnAbort(pieces.next(), signal);
     const read = step.done === true ? decoder.end() : decoder.write(Buffer.from(step.value));
     const text = isStart ? read.replace(/^\uFEFF/u, "") : read; // a byte order mark, which Windows shells send
     isStart &&= read === "";

@@ -7,14 +7,14 @@ import { isSource, type ToolsetConfig } from "../../config/tables/toolset-config
 import { blockedText, blockedTools } from "../open/blocked-tools.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { operatorText } from "../../core/error.ts";
+import { formatForOperator } from "../../core/error.ts";
 import { requireVersion } from "../../store/sqlite/sqlite-version.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { failureWithHint, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
-import { thirdPartyToolsets, suspicions } from "../open/suspicious-tools.ts";
-import { columnFor, safeText, wrap } from "../terminal/terminal-text.ts";
+import { thirdPartyToolsets, findSuspicions } from "../open/suspicious-tools.ts";
+import { columnWidth, safeText, wrap } from "../terminal/terminal-text.ts";
 import { padColumns } from "../terminal/text-width.ts";
-import { cautionsOf } from "../open/tool-cautions.ts";
+import { listCautions } from "../open/tool-cautions.ts";
 import { allTools } from "../print/tool-words.ts";
 
 /** The exit code for a configuration that can be read, but has toolsets or tools that cannot be used. */
@@ -59,10 +59,10 @@ async function documentationProblems({ config: { config, problems } }: OpenRunti
     try {
       await readDocumentation(new Map([entry]));
     } catch (thrown: unknown) {
-      found.add(["documentation", entry[0]], operatorText(thrown));
+      found.add(["documentation", entry[0]], formatForOperator(thrown));
     }
   }
-  return found.lines();
+  return found.formatLines();
 }
 
 interface ToolsetCheck {
@@ -103,11 +103,11 @@ function checkToolsets({ runtime, config, report }: OpenRuntime, said: readonly 
     const names = new Set(tools.map((tool) => tool.qualifiedName));
     const broken = quarantined
       .filter(({ tool }) => names.has(tool))
-      .map(({ tool, error }) => placed(registry.get(tool), said) ?? error.message);
+      .map(({ tool, error }) => findUnusableWarning(registry.get(tool), said) ?? error.message);
     const held = blocked.get(name) ?? [];
-    const suspicious = tools.flatMap((tool) => suspicions(tool, thirdParty).map((finding) => `${tool.tool.name}: ${finding}`));
+    const suspicious = tools.flatMap((tool) => findSuspicions(tool, thirdParty).map((finding) => `${tool.tool.name}: ${finding}`));
     const usable = tools.filter(({ tool }) => tool.unusable === undefined);
-    const warnings = [...cautionsOf(usable, config), ...toolWarnings(tools)];
+    const warnings = [...listCautions(usable, config), ...toolWarnings(tools)];
     return {
       name,
       enabled: isEnabled,
@@ -117,7 +117,7 @@ function checkToolsets({ runtime, config, report }: OpenRuntime, said: readonly 
         ...failures,
         ...broken,
         ...held.map(blockedText),
-        ...(isEnabled ? brokenSteps(runtime, config.config.toolsets.get(name)) : []),
+        ...(isEnabled ? findBrokenSteps(runtime, config.config.toolsets.get(name)) : []),
       ],
       ...(held.length === 0 ? {} : { blocked: held.map(({ qualifiedName }) => qualifiedName) }),
       ...(warnings.length === 0 ? {} : { warnings }),
@@ -133,12 +133,12 @@ function storeProblems({ config }: OpenRuntime): readonly string[] {
     requireVersion(process.versions["sqlite"] ?? "");
     return [];
   } catch (thrown: unknown) {
-    return [`store: ${operatorText(thrown)}`];
+    return [`store: ${formatForOperator(thrown)}`];
   }
 }
 
 /** Returns the steps of its chains that cannot be run. */
-function brokenSteps(runtime: Runtime, toolset: ToolsetConfig | undefined): readonly string[] {
+function findBrokenSteps(runtime: Runtime, toolset: ToolsetConfig | undefined): readonly string[] {
   if (toolset?.type !== "chains") return [];
   return [...toolset.chains].flatMap(([name, { chain }]) => {
     const check = chain.validate(runtime);
@@ -147,7 +147,7 @@ function brokenSteps(runtime: Runtime, toolset: ToolsetConfig | undefined): read
 }
 
 /** Returns the warning about an unusable tool, which names the place in its file. */
-function placed(registered: RegisteredTool | undefined, said: readonly string[]): string | undefined {
+function findUnusableWarning(registered: RegisteredTool | undefined, said: readonly string[]): string | undefined {
   const unusable = registered?.tool.unusable;
   return unusable === undefined ? undefined : said.find((line) => line.endsWith(unusable));
 }
@@ -164,7 +164,7 @@ interface Conclusion {
 }
 
 function print({ out }: CommandContext, checks: readonly ToolsetCheck[], { said, conclusion }: Conclusion): void {
-  const column = columnFor(
+  const column = columnWidth(
     checks.map((check) => safeText(check.name)),
     Infinity,
   );

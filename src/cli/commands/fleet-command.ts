@@ -1,16 +1,16 @@
 /** `haft fleet`: the processes that use a store, the sessions that each has open, and how they differ. */
 import type { StoredProcess } from "../../core/process-store.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import { fleetDifferences, processName } from "../../server/fleet.ts";
+import { describeFleetDifferences, processName } from "../../server/fleet.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { withStore } from "../open/open-store.ts";
 import { printList } from "../print/print-list.ts";
-import { timeText } from "./sessions/session-words.ts";
-import { columnFor, duration, oneLine, safeText } from "../terminal/terminal-text.ts";
+import { formatTime } from "./sessions/session-words.ts";
+import { columnWidth, formatDuration, toOneLine, safeText } from "../terminal/terminal-text.ts";
 import { padColumns } from "../terminal/text-width.ts";
 import { throwIfBroken } from "../throw-if-broken.ts";
 
-const EVERY_MS = 2_000;
+const REFRESH_MS = 2_000;
 /** How long a living process may be silent before it counts as late: one and a half heartbeat intervals of 5 seconds. */
 const LATE_MS = 7_500;
 const MAX_NAME = 28;
@@ -35,7 +35,7 @@ export const fleetCommand: CommandBody = {
   async run(context) {
     await withStore(context, { readOnly: true }, async (store) => {
       do print(context, await store.processes());
-      while (context.options.watch && (await isTime(context.signal)));
+      while (context.options.watch && (await waitForRefresh(context.signal)));
     });
     throwIfBroken(context.signal);
     return 0;
@@ -43,9 +43,9 @@ export const fleetCommand: CommandBody = {
 };
 
 /** Waits for the next refresh. Resolves to false if the signal aborted, which is how a watch ends. */
-async function isTime(signal: AbortSignal): Promise<boolean> {
+async function waitForRefresh(signal: AbortSignal): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const stop = systemPorts.clock.timer(resolve, EVERY_MS);
+  const stop = systemPorts.clock.timer(resolve, REFRESH_MS);
   signal.addEventListener("abort", () => resolve(), { once: true });
   if (!signal.aborted) await promise;
   stop();
@@ -54,7 +54,7 @@ async function isTime(signal: AbortSignal): Promise<boolean> {
 
 function print(context: CommandContext, processes: readonly StoredProcess[]): void {
   const { options, out, err } = context;
-  const differences = fleetDifferences(processes);
+  const differences = describeFleetDifferences(processes);
   printList(context, processes, { none: "no processes" }, () => {
     if (options.watch && out.isTerminal) out.write(CLEAR);
     table(processes, out);
@@ -65,11 +65,11 @@ function print(context: CommandContext, processes: readonly StoredProcess[]): vo
 function table(processes: readonly StoredProcess[], out: CommandContext["out"]): void {
   if (processes.length === 0) return;
   const rows = processes.map(cellsOf);
-  const widths = HEAD.map((head, at) => columnFor([head, ...rows.map((cells) => cells[at] ?? "")], MOST[at] ?? MAX_NAME));
+  const widths = HEAD.map((head, at) => columnWidth([head, ...rows.map((cells) => cells[at] ?? "")], MOST[at] ?? MAX_NAME));
   const line = (cells: readonly string[]): string =>
     cells
       .map((cell, at) => {
-        const padded = padColumns(oneLine(cell, widths[at] ?? MAX_NAME), widths[at] ?? 0);
+        const padded = padColumns(toOneLine(cell, widths[at] ?? MAX_NAME), widths[at] ?? 0);
         return NUMBERS.has(HEAD[at] ?? "") ? padded.trimEnd().padStart(padded.length) : padded;
       })
       .join("  ")
@@ -78,21 +78,21 @@ function table(processes: readonly StoredProcess[], out: CommandContext["out"]):
   for (const [index, process] of processes.entries()) {
     const text = line(rows[index] ?? []);
     out.print(process.alive ? text : out.paint("dim", text));
-    out.print(out.paint("dim", `  ${oneLine(factsOf(process), Math.max(MAX_NAME, out.width - 2))}`));
+    out.print(out.paint("dim", `  ${toOneLine(formatFacts(process), Math.max(MAX_NAME, out.width - 2))}`));
   }
 }
 
 function cellsOf(process: StoredProcess): readonly string[] {
   const { role = "–", alive, silentMs, sessions, eventsBehind, version = "–" } = process;
   const state = alive ? (silentMs > LATE_MS ? "late" : "alive") : "gone";
-  return [processName(process), role, state, String(sessions), String(eventsBehind ?? "–"), `${duration(silentMs)} ago`, version];
+  return [processName(process), role, state, String(sessions), String(eventsBehind ?? "–"), `${formatDuration(silentMs)} ago`, version];
 }
 
-function factsOf({ address, host, pid, startedAt, places = [] }: StoredProcess): string {
+function formatFacts({ address, host, pid, startedAt, places = [] }: StoredProcess): string {
   return [
     ...(address === undefined ? [] : [address]),
     `process ${pid} on ${host}`,
-    ...(startedAt === undefined ? [] : [`since ${timeText(startedAt)}`]),
+    ...(startedAt === undefined ? [] : [`since ${formatTime(startedAt)}`]),
     ...(places.length === 0 ? [] : [`has ${places.join(" ")}`]),
   ].join(", ");
 }

@@ -3,16 +3,16 @@ import { basename, dirname, extname, resolve } from "node:path";
 import { stringify } from "smol-toml";
 import { CONFIG_NAMES } from "../../config/load-config.ts";
 import { loadClientServers } from "../../config/load-client-servers.ts";
-import { shellWord } from "../../core/base/shell-word.ts";
+import { quoteForShell } from "../../core/base/shell-word.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { RegistryEntry } from "../../config/tables/registry-config.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { jsonPath } from "../../core/base/json.ts";
+import { formatJsonPath } from "../../core/base/json.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { warn } from "../open/open-runtime.ts";
 import { isSameFile } from "../input/refuse-inputs.ts";
 import { safeJson, safeText } from "../terminal/terminal-text.ts";
-import { writeFileWhole } from "../input/write-file.ts";
+import { writeFileAtomically } from "../input/write-file.ts";
 
 export const importCommand: CommandBody = {
   details: [
@@ -40,17 +40,17 @@ export const importCommand: CommandBody = {
       throw new ToolError("invalid_argument", `--out names the file ${safeText(file)} itself, which would be lost.`, {
         hint: "Choose another name.",
       });
-    const taken = writable(entries, (text) => warn(context, text));
+    const taken = filterWritable(entries, (text) => warn(context, text));
     const toolsets = toolsetsOf(taken, isFile ? dirname(resolve(out)) : process.cwd());
-    await writeOut(context, toolsets);
-    if (isFile && context.environment["HAFT_TRUST"] !== "all" && isFound(out) && Object.values(toolsets).some(needsTrust))
+    await writeConfig(context, toolsets);
+    if (isFile && context.environment["HAFT_TRUST"] !== "all" && isDefaultConfigName(out) && Object.values(toolsets).some(needsTrust))
       warn(context, `${out} starts programs or sends your variables: read it, then run ${trustCommandFor(out)}.`);
     return 0;
   },
 };
 
 /** Whether the file is found without `--config`. Only such a file asks for trust. */
-function isFound(out: string): boolean {
+function isDefaultConfigName(out: string): boolean {
   return CONFIG_NAMES.includes(basename(out));
 }
 
@@ -60,7 +60,7 @@ function needsTrust(toolset: object): boolean {
 }
 
 function trustCommandFor(out: string): string {
-  return dirname(resolve(out)) === process.cwd() ? "haft trust" : `haft trust --config ${shellWord(out)}`;
+  return dirname(resolve(out)) === process.cwd() ? "haft trust" : `haft trust --config ${quoteForShell(out)}`;
 }
 
 /** Returns the toolsets by name. @param folder where the configuration will be */
@@ -69,8 +69,8 @@ function toolsetsOf(entries: readonly RegistryEntry[], folder: string): Readonly
 }
 
 /** Returns the servers that a Haft configuration can express. @throws ToolError `invalid_config` if it can express none of them */
-function writable(entries: readonly RegistryEntry[], onLeftOut: (text: string) => void): readonly RegistryEntry[] {
-  const refused = entries.map(({ toolset, path }) => meaningless(toolset, path));
+function filterWritable(entries: readonly RegistryEntry[], onLeftOut: (text: string) => void): readonly RegistryEntry[] {
+  const refused = entries.map(({ toolset, path }) => findEnvPrefixProblem(toolset, path));
   const [first] = refused;
   if (first !== undefined && refused.every((error) => error !== undefined)) throw first;
   for (const error of refused) if (error !== undefined) onLeftOut(`${error.message} It is left out.`);
@@ -78,7 +78,7 @@ function writable(entries: readonly RegistryEntry[], onLeftOut: (text: string) =
 }
 
 /** Returns an error if a value begins with `env:`, which is plain text in the files of other clients and names a variable in a Haft configuration. */
-function meaningless(toolset: object, path: RegistryEntry["path"]): ToolError | undefined {
+function findEnvPrefixProblem(toolset: object, path: RegistryEntry["path"]): ToolError | undefined {
   const { command, args, env, url, headers }: Readonly<Record<string, unknown>> = { ...toolset };
   const found = [command, url, ...[args, env, headers].flatMap((values) => Object.values(values ?? {}))].find(
     (value) => typeof value === "string" && value.startsWith("env:"),
@@ -86,7 +86,7 @@ function meaningless(toolset: object, path: RegistryEntry["path"]): ToolError | 
   if (found === undefined) return undefined;
   return new ToolError(
     "invalid_config",
-    `${jsonPath(path).slice(2)} has ${JSON.stringify(found)}, which names a variable in a haft.toml.`,
+    `${formatJsonPath(path).slice(2)} has ${JSON.stringify(found)}, which names a variable in a haft.toml.`,
     {
       operatorHint: "Change it, or use the file as it is, with --config.",
     },
@@ -101,16 +101,16 @@ function tableOf(toolset: object, folder: string): object {
     type: "mcp",
     ...(enabled === false ? { enabled } : {}),
     ...omitUndefined({ description, include, exclude, timeoutMs, openTimeoutMs }),
-    ...omitUndefined({ command, args: orNothing(args), env: orNothing(env), cwd: cwd === folder ? undefined : cwd }),
-    ...omitUndefined({ url, transport, headers: orNothing(headers) }),
+    ...omitUndefined({ command, args: omitEmpty(args), env: omitEmpty(env), cwd: cwd === folder ? undefined : cwd }),
+    ...omitUndefined({ url, transport, headers: omitEmpty(headers) }),
   };
 }
 
-function orNothing(value: unknown): unknown {
+function omitEmpty(value: unknown): unknown {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0 ? undefined : value;
 }
 
-async function writeOut(
+async function writeConfig(
   { args: [file = ""], out, options, signal }: CommandContext,
   toolsets: Readonly<Record<string, object>>,
 ): Promise<void> {
@@ -120,7 +120,7 @@ async function writeOut(
   }
   const isJson = extname(options.out).toLowerCase() === ".json";
   const text = isJson ? `${JSON.stringify({ toolsets }, undefined, 2)}\n` : tomlOf(toolsets, file);
-  await writeFileWhole(options.out, [text], {
+  await writeFileAtomically(options.out, [text], {
     force: options.overwrite,
     forceOption: "--overwrite",
     takesOutput: true,

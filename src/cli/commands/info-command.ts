@@ -4,18 +4,18 @@ import { valueText } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
-import { stateOf } from "../../engine/known-tools.ts";
+import { serverStateOf } from "../../engine/known-tools.ts";
 import type { ServerState } from "../../engine/lazy-server.ts";
 import type { DocumentationOverrides } from "../../registry/documentation.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { blockedText } from "../open/blocked-tools.ts";
 import type { CommandBody } from "../command.ts";
-import { toolsetOf, withRuntime } from "../open/open-runtime.ts";
-import { thirdPartyToolsets, suspicions } from "../open/suspicious-tools.ts";
-import { columnFor, duration, safeJson, safeText, wrap, wrapBehind, type Screen } from "../terminal/terminal-text.ts";
+import { namespaceOf, withRuntime } from "../open/open-runtime.ts";
+import { thirdPartyToolsets, findSuspicions } from "../open/suspicious-tools.ts";
+import { columnWidth, formatDuration, safeJson, safeText, wrap, wrapAfter, type Screen } from "../terminal/terminal-text.ts";
 import { padColumns } from "../terminal/text-width.ts";
-import { mayBeRepeated, retryCaution } from "../open/tool-cautions.ts";
+import { isRepeatable, retryCaution } from "../open/tool-cautions.ts";
 import { effectWord } from "../../registry/effect-word.ts";
 import { definitionOf } from "../print/tool-words.ts";
 
@@ -29,15 +29,15 @@ export const infoCommand: CommandBody = {
   examples: ["haft info files::edit", "haft info edit --json | jq .inputSchema"],
   async run(context) {
     const [name = ""] = context.args;
-    return withRuntime(context, { only: toolsetOf(name) }, async (open) => {
+    return withRuntime(context, { only: namespaceOf(name) }, async (open) => {
       const overrides = await readDocumentation(open.config.config.documentation);
-      const tools = toolsNamed(open.runtime.registry, name);
+      const tools = resolveTools(open.runtime.registry, name);
       const thirdParty = thirdPartyToolsets(open);
       const texts = tools.map((tool) => {
-        const suspicious = suspicions(tool, thirdParty);
+        const suspicious = findSuspicions(tool, thirdParty);
         return context.options.json
           ? jsonOf(tool, suspicious)
-          : describe(tool, { suspicious, documentation: told(tool, overrides) }, context.out);
+          : formatTool(tool, { suspicious, documentation: findDocumentation(tool, overrides) }, context.out);
       });
       if (context.options.json) context.out.write(`${texts.join("\n")}\n`);
       else context.out.print(texts.join("\n\n"));
@@ -47,7 +47,7 @@ export const infoCommand: CommandBody = {
 };
 
 /** Like `Registry.resolve`, but also finds tools that the permission rules deny: the author of the rules may look at them. */
-function toolsNamed(registry: Registry, name: string): readonly RegisteredTool[] {
+function resolveTools(registry: Registry, name: string): readonly RegisteredTool[] {
   const found = registry.resolve(name);
   if (!(found instanceof ToolError)) return found;
   const denied = registry.overloads(name).filter((registered) => registered.denied !== undefined);
@@ -65,19 +65,19 @@ function jsonOf(registered: RegisteredTool, suspicious: readonly string[]): stri
 }
 
 /** Returns the documentation that the configuration gives the tool, else the tool's own. */
-function told({ qualifiedName, tool }: RegisteredTool, overrides: DocumentationOverrides): string | undefined {
+function findDocumentation({ qualifiedName, tool }: RegisteredTool, overrides: DocumentationOverrides): string | undefined {
   return overrides.get(qualifiedName) ?? overrides.get(tool.name) ?? tool.documentation;
 }
 
-interface Beside {
+interface ToolNotes {
   readonly suspicious: readonly string[];
   readonly documentation: string | undefined;
 }
 
-function describe(registered: RegisteredTool, { suspicious, documentation }: Beside, { paint, width }: Screen): string {
+function formatTool(registered: RegisteredTool, { suspicious, documentation }: ToolNotes, { paint, width }: Screen): string {
   const { tool, settings } = registered;
   const caution = retryCaution(registered);
-  const limit = (ms: number): string => (ms === 0 ? "no limit" : duration(ms));
+  const limit = (ms: number): string => (ms === 0 ? "no limit" : formatDuration(ms));
   const facts = [
     ["Denied", registered.denied ?? ""],
     ["Blocked", blockedText(registered)],
@@ -92,7 +92,7 @@ function describe(registered: RegisteredTool, { suspicious, documentation }: Bes
     ...suspicionLines(suspicious, { paint, width }),
     ["Input", ...schemaLines(tool.inputSchema, width)],
     ...(tool.outputSchema === undefined ? [] : [["Output", ...schemaLines(tool.outputSchema, width)]]),
-    facts.map(([name = "", value = ""]) => wrapBehind(`${name.padEnd(9)} `, value, width)),
+    facts.map(([name = "", value = ""]) => wrapAfter(`${name.padEnd(9)} `, value, width)),
     ...(caution === undefined ? [] : [wrap(`! ${caution}`, width)]),
     ...(documentation === undefined ? [] : [wrap(documentation, width)]),
   ];
@@ -102,13 +102,13 @@ function describe(registered: RegisteredTool, { suspicious, documentation }: Bes
 /** Says how often a call is attempted. A call that may have had an effect is not repeated, whatever `maxAttempts` is. */
 function attemptsOf(registered: RegisteredTool): string {
   const { maxAttempts } = registered.settings;
-  if (maxAttempts <= 1 || mayBeRepeated(registered)) return `at most ${maxAttempts}`;
+  if (maxAttempts <= 1 || isRepeatable(registered)) return `at most ${maxAttempts}`;
   return `1 once a call has begun, because it is not declared repeatable; else at most ${maxAttempts}`;
 }
 
 /** Says whether the server of a lazy toolset runs, and so whether the definition is current; "" for other toolsets. */
 function serverWords({ toolset: { engine } }: RegisteredTool): string {
-  const state = engine === undefined ? undefined : stateOf(engine);
+  const state = engine === undefined ? undefined : serverStateOf(engine);
   return state === undefined ? "" : SERVER_WORDS[state];
 }
 
@@ -134,7 +134,7 @@ function effectsOf(registered: RegisteredTool): string {
       : word === "composite"
         ? "composite: it makes other calls"
         : word,
-    ...(mayBeRepeated(registered) ? ["may be repeated"] : []),
+    ...(isRepeatable(registered) ? ["may be repeated"] : []),
     ...(effects?.external === true ? ["reaches outside"] : []),
   ].join(", ");
 }
@@ -160,16 +160,16 @@ function schemaLines(schema: JsonSchema, width: number): readonly string[] {
     return [safeText(name), safeText(type), words.filter((part) => part !== "").join("; ")] as const;
   });
   const columns = [
-    columnFor(
+    columnWidth(
       rows.map(([name]) => name),
       24,
     ),
-    columnFor(
+    columnWidth(
       rows.map(([, type]) => type),
       24,
     ),
   ] as const;
   return rows.map(([name, type, words]) => {
-    return wrapBehind(`  ${padColumns(name, columns[0])}  ${padColumns(type, columns[1])}  `, words, width);
+    return wrapAfter(`  ${padColumns(name, columns[0])}  ${padColumns(type, columns[1])}  `, words, width);
   });
 }

@@ -2,17 +2,17 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { findConfig } from "../../config/load-config.ts";
-import { ToolError, operatorText } from "../../core/error.ts";
+import { ToolError, formatForOperator } from "../../core/error.ts";
 import { isWebAddress } from "../../engine/mcp/web-address.ts";
 import { splitSpec } from "../../model/provider-names.ts";
 import { checkAddress } from "../../model/model-from.ts";
-import { nearProviders } from "../../model/provider-names.ts";
+import { findNearProviders } from "../../model/provider-names.ts";
 import { findProvider } from "../../model/providers.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { packageFile } from "../own-package.ts";
-import { shellWord } from "../../core/base/shell-word.ts";
+import { quoteForShell } from "../../core/base/shell-word.ts";
 import { safeText } from "../terminal/terminal-text.ts";
-import { writeFileWhole } from "../input/write-file.ts";
+import { writeFileAtomically } from "../input/write-file.ts";
 
 /** The answers to the questions. */
 interface Answers {
@@ -44,11 +44,11 @@ export const initCommand: CommandBody = {
     const { out = FILE, overwrite, json } = context.options;
     if (!out.toLowerCase().endsWith(".toml")) throw new ToolError("invalid_argument", `--out ${JSON.stringify(out)} must end in .toml.`);
     const folder = dirname(resolve(out));
-    refuseOther(folder, out);
+    checkNoOtherConfig(folder, out);
     if (existsSync(out) && !overwrite)
       throw new ToolError("invalid_argument", `${out} already exists.`, { hint: "Give --overwrite to replace it." });
-    const answers = await answersOf(context, folder);
-    await writeFileWhole(out, [configText(answers, schemaOf(folder))], {
+    const answers = await askQuestions(context, folder);
+    await writeFileAtomically(out, [configText(answers, findSchema(folder))], {
       force: overwrite,
       forceOption: "--overwrite",
       isPublic: true,
@@ -61,7 +61,7 @@ export const initCommand: CommandBody = {
 };
 
 /** Refuses to add a second configuration to a folder, which would be an error later. */
-function refuseOther(folder: string, out: string): void {
+function checkNoOtherConfig(folder: string, out: string): void {
   const found = findConfig(folder);
   if (found === undefined || basename(found) === basename(out)) return;
   throw new ToolError("invalid_argument", `There is a configuration here already: ${basename(found)}.`, {
@@ -69,37 +69,37 @@ function refuseOther(folder: string, out: string): void {
   });
 }
 
-async function answersOf(context: CommandContext, folder: string): Promise<Answers> {
+async function askQuestions(context: CommandContext, folder: string): Promise<Answers> {
   const { options, ask, signal } = context;
-  const model = options.model === undefined ? undefined : checkedModel(options.model);
+  const model = options.model === undefined ? undefined : parseModel(options.model);
   if (options.yes) return { folder: ".", model, baseUrl: undefined, shell: false };
   if (ask === undefined)
     throw new ToolError("invalid_argument", "There is no terminal to ask questions on.", { hint: "Give --yes to take the defaults." });
-  const put = async <Answer>(question: string, read: (text: string) => Answer): Promise<Answer> => {
+  const askUntilValid = async <Answer>(question: string, read: (text: string) => Answer): Promise<Answer> => {
     for (;;) {
       const text = await ask(question, signal);
       if (text === undefined) throw new ToolError("cancelled", "Nothing was written: the questions were not answered.");
       try {
         return read(text.trim());
       } catch (thrown: unknown) {
-        context.err.print(`  ${operatorText(thrown)}`);
+        context.err.print(`  ${formatForOperator(thrown)}`);
       }
     }
   };
   const answers = {
-    folder: await put("Which folder may tools work in? [.] ", (text) => checkedFolder(text === "" ? "." : text, folder)),
+    folder: await askUntilValid("Which folder may tools work in? [.] ", (text) => parseFolder(text === "" ? "." : text, folder)),
     model:
       model ??
-      (await put("Which model, such as anthropic/claude-sonnet-5 or ollama/qwen3? [none] ", (text) =>
-        text === "" ? undefined : checkedModel(text),
+      (await askUntilValid("Which model, such as anthropic/claude-sonnet-5 or ollama/qwen3? [none] ", (text) =>
+        text === "" ? undefined : parseModel(text),
       )),
   };
   return {
     ...answers,
     baseUrl: needsAddress(answers.model, context.environment)
-      ? await put("Where is the server of the model, such as http://localhost:8000/v1? ", checkedAddress)
+      ? await askUntilValid("Where is the server of the model, such as http://localhost:8000/v1? ", parseAddress)
       : undefined,
-    shell: await put("May the model run commands there, in a sandbox, each after your yes? [y/N] ", checkedYes),
+    shell: await askUntilValid("May the model run commands there, in a sandbox, each after your yes? [y/N] ", parseYesNo),
   };
 }
 
@@ -114,37 +114,37 @@ function needsAddress(model: string | undefined, environment: CommandContext["en
   }
 }
 
-function checkedAddress(text: string): string {
+function parseAddress(text: string): string {
   if (isWebAddress(text)) return text;
   throw new ToolError("invalid_argument", "Type an address that begins with http:// or https://, without a name or password.");
 }
 
-function checkedFolder(text: string, folder: string): string {
+function parseFolder(text: string, folder: string): string {
   if (!statSync(resolve(folder, text), { throwIfNoEntry: false })?.isDirectory())
     throw new ToolError("invalid_argument", `There is no folder ${JSON.stringify(text)} here.`);
   const path = relative(folder, resolve(folder, text));
   return path === "" ? "." : path.startsWith("..") ? resolve(folder, text) : `./${path}`;
 }
 
-function checkedModel(text: string): string {
+function parseModel(text: string): string {
   const [provider = "", ...name] = text.split("/");
   if (name.join("/").trim() === "")
     throw new ToolError("invalid_argument", `The model ${JSON.stringify(text)} needs a provider: provider/model.`);
   if (findProvider(provider) !== undefined) return text;
-  const near = nearProviders(provider).map((one) => JSON.stringify(one));
+  const near = findNearProviders(provider).map((one) => JSON.stringify(one));
   throw new ToolError("invalid_argument", `There is no provider ${JSON.stringify(provider)}.`, {
     hint: near.length === 0 ? "For example anthropic/claude-sonnet or ollama/qwen3." : `Did you mean ${near.join(" or ")}?`,
   });
 }
 
-function checkedYes(text: string): boolean {
+function parseYesNo(text: string): boolean {
   if (/^(?:y|yes)$/iu.test(text)) return true;
   if (/^(?:n|no)?$/iu.test(text)) return false;
   throw new ToolError("invalid_argument", "Type y or n.");
 }
 
 /** Returns where an editor finds the schema: in the project's packages, or in this package. Undefined if it is in neither. */
-function schemaOf(folder: string): string | undefined {
+function findSchema(folder: string): string | undefined {
   if (existsSync(join(folder, "node_modules", "haft", SCHEMA))) return `./node_modules/haft/${SCHEMA}`;
   const own = packageFile(SCHEMA);
   return existsSync(own) ? own.href : undefined;
@@ -155,8 +155,8 @@ function configText({ folder, model, baseUrl, shell }: Answers, schema: string |
   return [
     `${schema === undefined ? "" : `#:schema ${schema}\n`}${HEAD}`,
     `${FILES}root = ${root}\n# readOnly = true`,
-    commented(!shell, `${SHELL}root = ${root}\n# network = true`),
-    commented(
+    commentOut(!shell, `${SHELL}root = ${root}\n# network = true`),
+    commentOut(
       model === undefined,
       `${MODEL}name = ${JSON.stringify(model ?? "anthropic/claude-sonnet-5")}${baseUrl === undefined ? "" : `\nbaseUrl = ${JSON.stringify(baseUrl)}`}`,
     ),
@@ -207,7 +207,7 @@ path = "haft.db"
 `;
 
 /** Comments out a table that is off, so that a person can turn it on. */
-function commented(isOff: boolean, text: string): string {
+function commentOut(isOff: boolean, text: string): string {
   return isOff ? text.replaceAll(/^(?!#|$)/gmu, "# ") : text;
 }
 
@@ -218,7 +218,7 @@ function nextSteps({ model, shell }: Answers, out: string): string {
     ...(model === undefined ? [] : [["chat", "talk with the model"]]),
     ["check", "whether everything opens"],
   ];
-  const config = out === FILE ? "" : ` --config ${shellWord(out)}`;
+  const config = out === FILE ? "" : ` --config ${quoteForShell(out)}`;
   const longest = Math.max(...steps.map(([command = ""]) => command.length));
   return steps.map(([command = "", what = ""]) => `haft ${`${command}${config}`.padEnd(longest + config.length)}   ${what}`).join("\n");
 }

@@ -1,8 +1,8 @@
 /** `haft list`: lists the tools. */
 import { ToolError } from "../../core/error.ts";
-import { stateOf } from "../../engine/known-tools.ts";
-import { nearNames } from "../../core/base/near-names.ts";
-import { noteBlocked } from "../open/blocked-tools.ts";
+import { serverStateOf } from "../../engine/known-tools.ts";
+import { findNearNames } from "../../core/base/near-names.ts";
+import { printBlockedNote } from "../open/blocked-tools.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
 import { safeText } from "../terminal/terminal-text.ts";
@@ -25,18 +25,18 @@ export const listCommand: CommandBody = {
     return withRuntime(context, { only: toolset }, (open) => {
       if (toolset !== undefined) checkToolset(toolset, open);
       printTools(context, allTools(open.runtime.registry, toolset));
-      noteBlocked(context, open.runtime.registry, toolset);
-      if (context.out.isTerminal && !context.options.json) noteKnown(context, open, toolset);
+      printBlockedNote(context, open.runtime.registry, toolset);
+      if (context.out.isTerminal && !context.options.json) printUnstartedServers(context, open, toolset);
       return 0;
     });
   },
 };
 
 /** Prints which servers were not started because their tools are remembered from before. */
-function noteKnown({ out }: CommandContext, { runtime }: OpenRuntime, only: string | undefined): void {
+function printUnstartedServers({ out }: CommandContext, { runtime }: OpenRuntime, only: string | undefined): void {
   const known = runtime.registry
     .toolsets()
-    .filter(({ name, engine }) => (only === undefined || name === only) && engine !== undefined && stateOf(engine) === "known")
+    .filter(({ name, engine }) => (only === undefined || name === only) && engine !== undefined && serverStateOf(engine) === "known")
     .map(({ name }) => safeText(name));
   if (known.length > 0) out.print(out.paint("dim", `not started; its tools at an earlier start: ${known.join(", ")}`));
 }
@@ -44,7 +44,7 @@ function noteKnown({ out }: CommandContext, { runtime }: OpenRuntime, only: stri
 function checkToolset(name: string, { runtime }: OpenRuntime): void {
   const known = runtime.registry.namespaces();
   if (!known.includes(name)) {
-    const near = nearNames(name, known).map((one) => JSON.stringify(one));
+    const near = findNearNames(name, known).map((one) => JSON.stringify(one));
     throw new ToolError("not_found", `There is no toolset ${JSON.stringify(name)}.`, {
       hint: near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Toolsets: ${known.join(", ")}.`,
     });

@@ -2,12 +2,12 @@
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
 import { loadConfig, type LoadedConfig } from "../../config/load-config.ts";
-import { lockDrift, relock, type LockDrift, type SeenToolset } from "../../config/trust/lock-drift.ts";
+import { compareLock, updateLock, type LockDrift, type SeenToolset } from "../../config/trust/lock-drift.ts";
 import { lockPath, readLock, writeLock } from "../../config/trust/lock-file.ts";
 import { toolOrigins, variableNames, type ToolOrigin } from "../../config/tools/tool-origin.ts";
-import { stateOf } from "../../engine/known-tools.ts";
+import { serverStateOf } from "../../engine/known-tools.ts";
 import type { LockData } from "../../trust/pinned-tool.ts";
-import { nearNames } from "../../core/base/near-names.ts";
+import { findNearNames } from "../../core/base/near-names.ts";
 import { allTools } from "../print/tool-words.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { warn, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
@@ -15,7 +15,7 @@ import { driftJson, printDrift } from "../print/print-drift.ts";
 import { safeText } from "../terminal/terminal-text.ts";
 
 const EXIT_DRIFT = ERROR_CODES.definition_changed.exit;
-const NOTHING: LockData = { toolsets: new Map() };
+const EMPTY_LOCK: LockData = { toolsets: new Map() };
 
 export const lockCommand: CommandBody = {
   details: [
@@ -36,28 +36,28 @@ export const lockCommand: CommandBody = {
         hint: "Leave one of them out.",
       });
     const [only] = args.length === 1 ? args : [];
-    return withRuntime(context, { unpinned: true, ...(only === undefined ? {} : { only }) }, (open) => lock(context, open));
+    return withRuntime(context, { unpinned: true, ...(only === undefined ? {} : { only }) }, (open) => lockTools(context, open));
   },
 };
 
-async function lock(context: CommandContext, open: OpenRuntime): Promise<number> {
+async function lockTools(context: CommandContext, open: OpenRuntime): Promise<number> {
   const path = lockPath(open.config.path);
-  const before = (await readLock(path)) ?? NOTHING;
-  const origins = toolOrigins((await asWritten(context, open.config)).config);
-  const names = namesToLock(context.args, origins, before);
-  const seen = await seenToolsets(names, origins, { context, open });
+  const before = (await readLock(path)) ?? EMPTY_LOCK;
+  const origins = toolOrigins((await loadWithVariableNames(context, open.config)).config);
+  const names = selectToolsets(context.args, origins, before);
+  const seen = await readSeenToolsets(names, origins, { context, open });
   const removed = names.filter((name) => !origins.has(name));
-  const failed = noteUnseen(context, open, { names, seen, removed });
-  const drift = lockDrift(before, seen, removed);
+  const failed = warnAboutUnopened(context, open, { names, seen, removed });
+  const drift = compareLock(before, seen, removed);
   if (!context.options.json) printDrift(context, drift, seen);
-  const written = drift.drifted && (await mayWrite(context, path));
-  if (written) await writeLock(path, relock(before, seen, removed));
-  conclude(context, { drift, path, written, seen });
+  const written = drift.drifted && (await confirmWrite(context, path));
+  if (written) await writeLock(path, updateLock(before, seen, removed));
+  printConclusion(context, { drift, path, written, seen });
   return failed || (drift.drifted && !written) ? EXIT_DRIFT : 0;
 }
 
 /** Warns about toolsets that could not be compared. Returns true if there are any: `--check` must not count them as unchanged. */
-function noteUnseen(
+function warnAboutUnopened(
   context: CommandContext,
   { report }: OpenRuntime,
   { names, seen, removed }: Pick<Conclusion, "seen"> & { readonly names: readonly string[]; readonly removed: readonly string[] },
@@ -77,7 +77,7 @@ interface Conclusion {
   readonly seen: readonly SeenToolset[];
 }
 
-function conclude({ out, options }: CommandContext, { drift, path, written, seen }: Conclusion): void {
+function printConclusion({ out, options }: CommandContext, { drift, path, written, seen }: Conclusion): void {
   if (options.json) {
     out.writeJson({ lock: path, drifted: drift.drifted, written, toolsets: driftJson(drift, seen) });
     return;
@@ -87,7 +87,7 @@ function conclude({ out, options }: CommandContext, { drift, path, written, seen
 }
 
 /** Whether to write the file. Writes nothing without `--yes` or a person who agrees. */
-async function mayWrite(context: CommandContext, path: string): Promise<boolean> {
+async function confirmWrite(context: CommandContext, path: string): Promise<boolean> {
   const { ask, options, signal } = context;
   if (options.check) return false;
   if (options.yes) return true;
@@ -102,7 +102,7 @@ async function mayWrite(context: CommandContext, path: string): Promise<boolean>
 type Origins = ReadonlyMap<string, ToolOrigin>;
 
 /** Returns the toolsets that were named, or all that are pinned or could be. @throws ToolError for one that cannot be pinned */
-function namesToLock(args: readonly string[], origins: Origins, before: LockData): readonly string[] {
+function selectToolsets(args: readonly string[], origins: Origins, before: LockData): readonly string[] {
   const thirdParty = [...origins].filter(([, { isThirdParty }]) => isThirdParty).map(([name]) => name);
   const gone = [...before.toolsets.keys()].filter((name) => !origins.has(name));
   const lockable = [...thirdParty, ...gone];
@@ -113,14 +113,14 @@ function namesToLock(args: readonly string[], origins: Origins, before: LockData
     throw new ToolError("invalid_argument", `The toolset ${JSON.stringify(wrong)} cannot be pinned.`, {
       hint: "Only enabled toolsets whose tools come from an MCP server or an OpenAPI document can.",
     });
-  const near = nearNames(wrong, lockable).map((name) => JSON.stringify(name));
+  const near = findNearNames(wrong, lockable).map((name) => JSON.stringify(name));
   throw new ToolError("not_found", `There is no toolset ${JSON.stringify(wrong)}.`, {
     hint: near.length > 0 ? `Did you mean ${near.join(" or ")}?` : `Toolsets that can be pinned: ${lockable.join(", ")}.`,
   });
 }
 
 /** Returns the toolsets that opened, with the tools that their servers list now: remembered lists of tools do not count. */
-async function seenToolsets(
+async function readSeenToolsets(
   names: readonly string[],
   origins: Origins,
   { context, open }: { readonly context: CommandContext; readonly open: OpenRuntime },
@@ -129,7 +129,7 @@ async function seenToolsets(
   const seen: SeenToolset[] = [];
   for (const { name, engine } of runtime.registry.toolsets()) {
     if (!names.includes(name) || report.failed.some(({ toolset }) => toolset === name)) continue;
-    const listed = engine !== undefined && stateOf(engine) === "known" ? await engine.list?.(context.signal) : undefined;
+    const listed = engine !== undefined && serverStateOf(engine) === "known" ? await engine.list?.(context.signal) : undefined;
     const tools = listed ?? allTools(runtime.registry, name).map(({ tool }) => tool);
     seen.push({ name, source: origins.get(name)?.source, tools });
   }
@@ -137,7 +137,7 @@ async function seenToolsets(
 }
 
 /** Loads the configuration with the names of variables in place of their values, which differ between machines and may be secrets. */
-async function asWritten(context: CommandContext, loaded: LoadedConfig): Promise<LoadedConfig> {
+async function loadWithVariableNames(context: CommandContext, loaded: LoadedConfig): Promise<LoadedConfig> {
   try {
     return await loadConfig(loaded.path, { environment: variableNames(context.environment) });
   } catch {

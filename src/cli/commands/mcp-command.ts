@@ -5,24 +5,24 @@ import { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Store } from "../../core/store.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import { divertOutput } from "../../processes/divert-output.ts";
+import { redirectStdout } from "../../processes/divert-output.ts";
 import { listenMcp, serveMcpStdio, type McpListenOptions } from "../../server/mcp.ts";
 import { mcpApprover } from "../../server/mcp/approver.ts";
 import type { McpServerOptions } from "../../server/mcp/options.ts";
 import { pinnedTools } from "./chat/chat-tools.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { logIn, logOut } from "./mcp/log-in.ts";
-import { checkLoginPages, servePages } from "./mcp/server-logins.ts";
-import { quietPorts, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
-import { storeOf } from "../open/open-store.ts";
+import { checkLoginPages, serveLoginPages } from "./mcp/server-logins.ts";
+import { stderrPorts, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
+import { findStore } from "../open/open-store.ts";
 import { packageVersion } from "../own-package.ts";
 import { type Screen } from "../terminal/terminal-text.ts";
-import { readPort, refusePort } from "../input/read-port.ts";
+import { readPort, throwPortError } from "../input/read-port.ts";
 import { throwIfBroken } from "../throw-if-broken.ts";
 
 /** The variable with the token that HTTP clients must send. */
@@ -62,11 +62,11 @@ export const mcpCommand: CommandBody = {
     const approve = context.options.yes ? () => "allow-once" as const : mcpApprover;
     const { host = "127.0.0.1" } = context.options;
     const onConfig = (config: OpenRuntime["config"]): void => void (port !== undefined && checkLoginPages(config, host));
-    const store = (config: OpenRuntime["config"]): Store | undefined => storeOf(context, config);
+    const store = (config: OpenRuntime["config"]): Store | undefined => findStore(context, config);
     return withRuntime(context, { approve, manual: true, callTool: true, onConfig, store }, async (open) => {
       const { runtime, config } = open;
       const pinned = pinnedTools(config.config);
-      const { log } = quietPorts(context);
+      const { log } = stderrPorts(context);
       const options: McpServerOptions = {
         version: packageVersion(),
         tools: { validate: context.options.validate },
@@ -74,8 +74,8 @@ export const mcpCommand: CommandBody = {
         ...(log === undefined ? {} : { ports: { log } }),
       };
       const exit = await (port === undefined
-        ? overStdio(context, runtime, options)
-        : overHttp(context, open, { ...options, ...(await httpOptions(context)), port }));
+        ? serveOverStdio(context, runtime, options)
+        : serveOverHttp(context, open, { ...options, ...(await httpOptions(context)), port }));
       throwIfBroken(context.signal);
       return exit;
     });
@@ -83,7 +83,7 @@ export const mcpCommand: CommandBody = {
 };
 
 /** Serves over standard input and output. Resolves to the exit code. */
-async function overStdio(context: CommandContext, runtime: Runtime, options: McpServerOptions): Promise<number> {
+async function serveOverStdio(context: CommandContext, runtime: Runtime, options: McpServerOptions): Promise<number> {
   const input = context.stdin instanceof Readable ? context.stdin : Readable.from(context.stdin);
   const { output, release } = protocolOutput(context);
   try {
@@ -93,7 +93,7 @@ async function overStdio(context: CommandContext, runtime: Runtime, options: Mcp
     if (context.signal.aborted) stop();
     const problem = await server.closed;
     output.end();
-    await whenRead([output, process.stdout, process.stderr]);
+    await waitUntilRead([output, process.stdout, process.stderr]);
     return problem === undefined ? 0 : ERROR_CODES[problem.code].exit; // the problem was reported already
   } finally {
     release();
@@ -101,7 +101,7 @@ async function overStdio(context: CommandContext, runtime: Runtime, options: Mcp
 }
 
 /** Waits while the client reads the remaining output. Unread output must not keep the program running. */
-async function whenRead(streams: readonly Writable[]): Promise<void> {
+async function waitUntilRead(streams: readonly Writable[]): Promise<void> {
   const left = (): number => streams.reduce((sum, { writableLength }) => sum + writableLength, 0);
   let before = Infinity;
   for (let waited = 0; left() > 0 && waited < DRAIN_MS; waited += READ_STEP_MS) {
@@ -137,21 +137,21 @@ async function httpOptions({
   signal,
 }: CommandContext): Promise<Pick<McpListenOptions, "host" | "allowedHosts" | "token">> {
   const { host, allowedHost, tokenFile: file } = options;
-  const token = file === undefined ? environment[TOKEN_VARIABLE] : await tokenIn(file, signal);
+  const token = file === undefined ? environment[TOKEN_VARIABLE] : await readTokenFile(file, signal);
   return omitUndefined({ host, allowedHosts: allowedHost.length === 0 ? undefined : allowedHost, token: token === "" ? undefined : token });
 }
 
 /** Reads a file that may be a pipe. Opening a pipe must not wait for a writer, in a thread that would keep the process running. */
-async function textOfFile(file: string): Promise<string> {
+async function readFileOrPipe(file: string): Promise<string> {
   const fd = openSync(file, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   return await text(fstatSync(fd).isFIFO() ? new Socket({ fd }) : createReadStream(file, { fd }));
 }
 
 /** Reads the token. @throws ToolError `invalid_argument`, as a rejection, if the file cannot be read or has no token */
-async function tokenIn(file: string, signal: AbortSignal): Promise<string> {
+async function readTokenFile(file: string, signal: AbortSignal): Promise<string> {
   let given: string;
   try {
-    given = await untilAborted(textOfFile(file), signal);
+    given = await rejectOnAbort(readFileOrPipe(file), signal);
   } catch (error: unknown) {
     signal.throwIfAborted();
     throw new ToolError("invalid_argument", `--token-file ${file} cannot be read: ${describeThrown(error)}`, { cause: error });
@@ -161,10 +161,10 @@ async function tokenIn(file: string, signal: AbortSignal): Promise<string> {
   throw new ToolError("invalid_argument", `--token-file ${file} must hold one token: a line without spaces.`);
 }
 
-async function overHttp(context: CommandContext, { runtime, config, logins }: OpenRuntime, options: McpListenOptions): Promise<number> {
+async function serveOverHttp(context: CommandContext, { runtime, config, logins }: OpenRuntime, options: McpListenOptions): Promise<number> {
   const { signal, err } = context;
-  const listener = await listenMcp(runtime, { ...options, logins }).catch((thrown: unknown) => refusePort(thrown, "--http"));
-  servePages(logins, config, listener.url);
+  const listener = await listenMcp(runtime, { ...options, logins }).catch((thrown: unknown) => throwPortError(thrown, "--http"));
+  serveLoginPages(logins, config, listener.url);
   if (context.options.json) context.out.writeJson({ url: listener.url });
   err.write(`haft: MCP at ${listener.url}\n`);
   await new Promise<void>((resolve) => {
@@ -175,7 +175,7 @@ async function overHttp(context: CommandContext, { runtime, config, logins }: Op
   return 0;
 }
 
-function whenRoom(out: Screen, go: () => void): void {
+function callWhenDrained(out: Screen, go: () => void): void {
   const drained = out.whenDrained();
   if (drained === undefined) return go();
   void (async () => {
@@ -186,13 +186,13 @@ function whenRoom(out: Screen, go: () => void): void {
 
 /** Reserves standard output for the protocol: output of tools there goes to standard error until it is released. */
 function protocolOutput({ out }: CommandContext): { readonly output: Writable; readonly release: () => void } {
-  const { through, release } = divertOutput();
+  const { writeThrough, restore } = redirectStdout();
   const output = new Writable({
     decodeStrings: false,
     write: (chunk: unknown, _encoding, done) => {
-      through(() => out.write(String(chunk)));
-      whenRoom(out, done);
+      writeThrough(() => out.write(String(chunk)));
+      callWhenDrained(out, done);
     },
   });
-  return { output, release };
+  return { output, release: restore };
 }

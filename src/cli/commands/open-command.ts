@@ -5,11 +5,11 @@ import { systemPorts } from "../../core/system-ports.ts";
 import { serveFile } from "../../server/dashboard/file-server.ts";
 import { HttpError } from "../../server/http/http-error.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
-import { quietPorts } from "../open/open-runtime.ts";
-import { stopInOrder } from "../open/stop-in-order.ts";
+import { stderrPorts } from "../open/open-runtime.ts";
+import { listenForStop } from "../open/stop-in-order.ts";
 import { readPieces } from "../input/read-input.ts";
 import { safeText } from "../terminal/terminal-text.ts";
-import { readPort, refusePort } from "../input/read-port.ts";
+import { readPort, throwPortError } from "../input/read-port.ts";
 import { throwIfBroken } from "../throw-if-broken.ts";
 
 export const openCommand: CommandBody = {
@@ -33,9 +33,9 @@ export const openCommand: CommandBody = {
       if (context.options.json) context.out.writeJson({ url: server.pageUrl });
       else context.out.print(server.pageUrl);
       context.err.write(`haft: showing ${safeText(basename(file))}; Ctrl-C ends it\n`);
-      const { stopped, giveBack } = stopInOrder(context);
+      const { stopped, releaseInterrupt } = listenForStop(context);
       await stopped;
-      giveBack();
+      releaseInterrupt();
       throwIfBroken(context.signal);
       return 0;
     } finally {
@@ -48,12 +48,12 @@ const HINT = "For example: haft open travel.jsonl";
 
 async function serve(context: CommandContext, file: string): ReturnType<typeof serveFile> {
   const { clock, ids } = systemPorts;
-  const { log } = { ...systemPorts, ...quietPorts(context) };
+  const { log } = { ...systemPorts, ...stderrPorts(context) };
   const token = ids.next("token").slice("token_".length);
   const open = (): ReadableStream<Uint8Array> => ReadableStream.from(encoded(readPieces(context, file)));
   try {
     return await serveFile({ token, open, port: readPort(context.options.port ?? "0", "--port"), ports: { clock, ids, log } }).catch(
-      (thrown: unknown) => refusePort(thrown, "--port"),
+      (thrown: unknown) => throwPortError(thrown, "--port"),
     );
   } catch (thrown: unknown) {
     if (!(thrown instanceof HttpError)) throw thrown;

@@ -6,11 +6,11 @@ import { createRuntime, type Runtime } from "../../runtime/runtime.ts";
 import { recordedToolsets } from "../../testing/recorded-toolset.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { readConversation } from "../input/conversation.ts";
-import { quietPorts } from "../open/open-runtime.ts";
-import { Play } from "../play.ts";
+import { stderrPorts } from "../open/open-runtime.ts";
+import { ConversationPlayer } from "../play.ts";
 import { readInput } from "../input/read-input.ts";
 import { readRecordedEvents } from "../input/read-recorded-events.ts";
-import { ReplayCheck } from "./replay/replay-check.ts";
+import { RecordingComparison } from "./replay/replay-check.ts";
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { plural } from "../../core/base/wording.ts";
@@ -46,15 +46,15 @@ export const replayCommand: CommandBody = {
   ],
   async run(context) {
     const [recording = "", conversation] = context.args;
-    checkUse(context, recording, conversation);
+    checkReplayArguments(context, recording, conversation);
     const events = await readRecordedEvents(context, recording, { mayBeCut: recording.endsWith(".part") });
-    const exitCode = await (conversation === undefined ? compare(context, events) : play(context, events, conversation));
+    const exitCode = await (conversation === undefined ? compareRecording(context, events) : playConversation(context, events, conversation));
     context.signal.throwIfAborted();
     return exitCode;
   },
 };
 
-function checkUse({ options }: CommandContext, recording: string, conversation: string | undefined): void {
+function checkReplayArguments({ options }: CommandContext, recording: string, conversation: string | undefined): void {
   if (recording === "-" && conversation === "-")
     throw new ToolError("invalid_argument", "The recording and the conversation cannot both come from standard input.");
   if (options.nearest && conversation === undefined) {
@@ -65,34 +65,34 @@ function checkUse({ options }: CommandContext, recording: string, conversation: 
 }
 
 /** Makes the recorded calls again, one after the other, and compares the results. */
-async function compare(context: CommandContext, events: readonly SessionEvent[]): Promise<number> {
+async function compareRecording(context: CommandContext, events: readonly SessionEvent[]): Promise<number> {
   const { toolsets, calls, expectedResults } = recordedToolsets(events);
-  const check = new ReplayCheck(context, calls.length);
+  const check = new RecordingComparison(context, calls.length);
   await withReplay(context, { toolsets }, async (runtime) => {
     const session = runtime.session();
     for (const [index, call] of calls.entries()) {
       if (context.signal.aborted) return;
       const result = await session.execute(call, { signal: context.signal });
       const recorded = expectedResults[index];
-      if (recorded !== undefined) check.take({ number: index + 1, call, recorded, result });
+      if (recorded !== undefined) check.compare({ number: index + 1, call, recorded, result });
     }
   });
-  return check.finish() === 0 ? 0 : EXIT_NO_MATCH;
+  return check.printConclusion() === 0 ? 0 : EXIT_NO_MATCH;
 }
 
 /** Plays a conversation; the recording answers its calls. */
-async function play(context: CommandContext, events: readonly SessionEvent[], file: string): Promise<number> {
+async function playConversation(context: CommandContext, events: readonly SessionEvent[], file: string): Promise<number> {
   const lines = readConversation(await readInput(context, file), file === "-" ? "standard input" : file);
-  const played = new Play(context, lines);
-  const notes = new ReplayNotes(events, context.options.json ? undefined : played.printer);
+  const played = new ConversationPlayer(context, lines);
+  const notes = new MatchCounter(events, context.options.json ? undefined : played.printer);
   const toolsets = toolsetsOfRecording(events, { match: context.options.nearest ? "nearest" : "strict" });
   const onEvent: EventListener = (event) => {
-    played.notice(event);
-    notes.notice(event);
+    played.handleEvent(event);
+    notes.handleEvent(event);
   };
   await withReplay(context, { toolsets, onEvent }, (runtime) => played.run({ session: runtime.session(), registry: runtime.registry }));
   played.printSummary();
-  if (!context.options.json) context.out.print(`\n${notes.conclusion(!context.options.nearest)}`);
+  if (!context.options.json) context.out.print(`\n${notes.formatConclusion(!context.options.nearest)}`);
   return notes.unmatched === 0 ? 0 : EXIT_NO_MATCH;
 }
 
@@ -102,7 +102,7 @@ async function withReplay(
   options: NonNullable<Parameters<typeof createRuntime>[0]>,
   work: (runtime: Runtime) => Promise<void>,
 ): Promise<void> {
-  const runtime = createRuntime({ circuit: false, ...options, ports: quietPorts(context) });
+  const runtime = createRuntime({ circuit: false, ...options, ports: stderrPorts(context) });
   try {
     await runtime.open();
     await work(runtime);
@@ -112,7 +112,7 @@ async function withReplay(
 }
 
 /** Finds the calls of a conversation that are not in the recording. */
-class ReplayNotes {
+class MatchCounter {
   readonly #printer: EventPrinter | undefined;
   /** The recorded `not_found` and `ambiguous` results: a call with one of them is in the recording. */
   readonly #recorded: ReadonlySet<string>;
@@ -122,22 +122,22 @@ class ReplayNotes {
   constructor(events: readonly SessionEvent[], printer: EventPrinter | undefined) {
     this.#printer = printer;
     this.#recorded = new Set(
-      recordedCalls(events).flatMap(({ result }) => (result.error === undefined ? [] : [spell(result, result.error)])),
+      recordedCalls(events).flatMap(({ result }) => (result.error === undefined ? [] : [errorKey(result, result.error)])),
     );
   }
 
   /** Call with every event of the runtime, after it was printed. */
-  notice(event: RuntimeEvent): void {
+  handleEvent(event: RuntimeEvent): void {
     if (event.type !== "call-end") return;
     const { result } = event;
     this.#calls++;
-    if (result.error !== undefined && NOT_THERE.has(result.error.code) && !this.#recorded.has(spell(result, result.error)))
+    if (result.error !== undefined && NO_MATCH_CODES.has(result.error.code) && !this.#recorded.has(errorKey(result, result.error)))
       this.unmatched++;
-    for (const difference of differencesOf(result)) this.#printer?.note(`${this.#printer.labelOf(event.callId)} ${safeText(difference)}`);
+    for (const difference of listDifferences(result)) this.#printer?.printNote(`${this.#printer.labelOf(event.callId)} ${safeText(difference)}`);
   }
 
   /** Returns the last line. @param isStrict whether only equal inputs were answered */
-  conclusion(isStrict: boolean): string {
+  formatConclusion(isStrict: boolean): string {
     if (this.unmatched === 0) return "Every call was answered from the recording; no tool was run.";
     const missing = `${this.unmatched} of ${plural(this.#calls, "call")} ${this.unmatched === 1 ? "is" : "are"} not in the recording`;
     return `${missing}; no tool was run.${isStrict ? " With --nearest, calls with other inputs are answered too." : ""}`;
@@ -145,15 +145,15 @@ class ReplayNotes {
 }
 
 /** The error codes of a replay for a call that is not in the recording. */
-const NOT_THERE: ReadonlySet<string> = new Set<ErrorInfo["code"]>(["not_found", "ambiguous"]);
+const NO_MATCH_CODES: ReadonlySet<string> = new Set<ErrorInfo["code"]>(["not_found", "ambiguous"]);
 
 /** Returns a key for comparing error results. Without an attempt the message is left out: it depends on which other tools there are. */
-function spell({ name, attempts }: ToolResult, { code, message }: ErrorInfo): string {
+function errorKey({ name, attempts }: ToolResult, { code, message }: ErrorInfo): string {
   return JSON.stringify(attempts === 0 ? [name, code] : [name, code, message]);
 }
 
 /** Returns how the call differs from the recorded call whose answer it got. */
-function differencesOf({ metadata, origin }: ToolResult): readonly string[] {
+function listDifferences({ metadata, origin }: ToolResult): readonly string[] {
   const replay = origin === "replay" ? metadata?.["replay"] : undefined;
   const differences = isJsonObject(replay) ? replay["differences"] : undefined;
   return isJsonArray(differences) ? differences.filter((line) => typeof line === "string") : [];

@@ -7,15 +7,15 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { SessionDiff } from "../../session/session-diff.ts";
 import { memoryStore } from "../../store/memory-store.ts";
 import { copySession, openStoredSession } from "../open/begin-session.ts";
-import { recordedTo, type CallRecorder } from "../input/call-recorder.ts";
+import { withCallRecorder, type CallRecorder } from "../input/call-recorder.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { readConversation, type ConversationLine } from "../input/conversation.ts";
 import { withRuntime, type OpenRuntime, type WithRuntimeOptions } from "../open/open-runtime.ts";
-import { storeOf, withStore } from "../open/open-store.ts";
-import { Play } from "../play.ts";
+import { findStore, withStore } from "../open/open-store.ts";
+import { ConversationPlayer } from "../play.ts";
 import { printSimulation } from "../print/print-simulation.ts";
 import { readInput } from "../input/read-input.ts";
-import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
+import { chooseModel, type ChosenModel } from "./chat/chosen-model.ts";
 import { Chat } from "./chat/chat.ts";
 import { safeText } from "../terminal/terminal-text.ts";
 
@@ -86,7 +86,7 @@ export const runCommand: CommandBody = {
   ],
   async run(context) {
     const { options } = context;
-    const play = new Play(context, await readLines(context));
+    const play = new ConversationPlayer(context, await readLines(context));
     const work = async (recorder: CallRecorder | undefined): Promise<number> => {
       const diff = await (options.simulate ? simulate(context, play, recorder) : playLive(context, play, recorder));
       play.printSummary();
@@ -94,12 +94,12 @@ export const runCommand: CommandBody = {
       context.signal.throwIfAborted();
       return play.exitCode;
     };
-    return await recordedTo(context, work, [{ what: "the conversation", path: context.args[0] }]);
+    return await withCallRecorder(context, work, [{ what: "the conversation", path: context.args[0] }]);
   },
 };
 
 /** Whether a model makes the calls, and not the file. */
-function asksModel({ options }: CommandContext): boolean {
+function usesModel({ options }: CommandContext): boolean {
   return options.model !== undefined || options.prompt !== undefined;
 }
 
@@ -117,7 +117,7 @@ async function readLines(context: CommandContext): Promise<readonly Conversation
     });
   const name = file === "-" ? "standard input" : file;
   const lines = readConversation(await readInput(context, file), name);
-  if (asksModel(context) && lines.some(({ role }) => role === "assistant" || role === "tool"))
+  if (usesModel(context) && lines.some(({ role }) => role === "assistant" || role === "tool"))
     throw new ToolError(
       "invalid_call",
       `${name} has lines of the role assistant or tool, and with --model the model writes those; nothing was run.`,
@@ -128,27 +128,27 @@ async function readLines(context: CommandContext): Promise<readonly Conversation
   return lines;
 }
 
-async function playLive(context: CommandContext, play: Play, recorder: CallRecorder | undefined): Promise<undefined> {
+async function playLive(context: CommandContext, play: ConversationPlayer, recorder: CallRecorder | undefined): Promise<undefined> {
   let store: Store | undefined;
   const { model, otherMeters, options } = runOptions(context, play, recorder);
-  const storeFor = (config: OpenRuntime["config"]): Store | undefined => (store = storeOf(context, config));
-  await withRuntime(context, { ...options, store: storeFor }, async (open) => {
-    sayOpen(context, play, open);
+  const findRunStore = (config: OpenRuntime["config"]): Store | undefined => (store = findStore(context, config));
+  await withRuntime(context, { ...options, store: findRunStore }, async (open) => {
+    printOpened(context, play, open);
     const printer = context.options.json ? undefined : play.printer;
     const session = await openStoredSession(context, { runtime: open.runtime, store, printer });
-    const chat = chatOf(context, { play, open, session, isKept: store !== undefined, model, otherMeters });
-    await play.run({ session, registry: open.runtime.registry, jobs: open.runtime.jobs, keepsMessages: store !== undefined, chat });
+    const chat = createChat(context, { play, open, session, isStored: store !== undefined, model, otherMeters });
+    await play.run({ session, registry: open.runtime.registry, jobs: open.runtime.jobs, storesMessages: store !== undefined, chat });
   });
 }
 
 /** Returns the options of the runtime, the same for a live run and a simulation, and the models that are asked. */
-function runOptions(context: CommandContext, play: Play, recorder: CallRecorder | undefined) {
-  const model = modelOnce(context);
+function runOptions(context: CommandContext, play: ConversationPlayer, recorder: CallRecorder | undefined) {
+  const model = createModelChooser(context);
   const otherMeters: UsageMeter[] = [];
   const options: WithRuntimeOptions = {
     recorder,
     onMeter: (meter) => void otherMeters.push(meter),
-    onEvent: play.notice,
+    onEvent: play.handleEvent,
     approve: play.approver,
     manual: true,
     onConfig: (config) => void model(config),
@@ -157,39 +157,39 @@ function runOptions(context: CommandContext, play: Play, recorder: CallRecorder 
   return { model, otherMeters, options };
 }
 
-interface Beginning {
-  readonly play: Play;
+interface RunContext {
+  readonly play: ConversationPlayer;
   readonly open: OpenRuntime;
 }
 
-interface ChatPlace extends Beginning {
+interface ChatContext extends RunContext {
   readonly session: RuntimeSession;
-  readonly isKept: boolean;
-  readonly model: ReturnType<typeof modelOnce>;
+  readonly isStored: boolean;
+  readonly model: ReturnType<typeof createModelChooser>;
   readonly otherMeters: readonly UsageMeter[];
 }
 
-/** Returns a function for the model that makes the calls. It is built once, before anything is started; the function throws as `chosenModel` does. */
-function modelOnce(context: CommandContext): (config: OpenRuntime["config"]) => ChosenModel | undefined {
+/** Returns a function for the model that makes the calls. It is built once, before anything is started; the function throws as `chooseModel` does. */
+function createModelChooser(context: CommandContext): (config: OpenRuntime["config"]) => ChosenModel | undefined {
   let chosen: ChosenModel | undefined;
-  return (config) => (chosen ??= asksModel(context) ? chosenModel(context, config) : undefined);
+  return (config) => (chosen ??= usesModel(context) ? chooseModel(context, config) : undefined);
 }
 
-function chatOf(context: CommandContext, { play, open: { config, runtime }, model, ...place }: ChatPlace): Chat | undefined {
+function createChat(context: CommandContext, { play, open: { config, runtime }, model, ...place }: ChatContext): Chat | undefined {
   const chosen = model(config);
   if (chosen === undefined) return undefined;
-  return new Chat({ context, chosen, config, runtime, ...place, events: play.printer, notice: play.notice });
+  return new Chat({ context, chosen, config, runtime, ...place, events: play.printer, onSimulatedEvent: play.handleEvent });
 }
 
-async function simulate(context: CommandContext, play: Play, recorder: CallRecorder | undefined): Promise<SessionDiff> {
+async function simulate(context: CommandContext, play: ConversationPlayer, recorder: CallRecorder | undefined): Promise<SessionDiff> {
   const store = memoryStore();
   const { model, otherMeters, options } = runOptions(context, play, recorder);
   return withRuntime(context, { ...options, store: () => store }, async (open) => {
-    sayOpen(context, play, open);
-    const base = await simulationBase(context, { play, open, store });
+    printOpened(context, play, open);
+    const base = await openSimulationBase(context, { play, open, store });
     const branch = base.fork({ simulated: true });
     try {
-      const chat = chatOf(context, { play, open, session: branch, isKept: false, model, otherMeters });
+      const chat = createChat(context, { play, open, session: branch, isStored: false, model, otherMeters });
       await play.run({ session: branch, registry: open.runtime.registry, chat });
       return branch.diff();
     } finally {
@@ -199,9 +199,9 @@ async function simulate(context: CommandContext, play: Play, recorder: CallRecor
 }
 
 /** Returns the session that the simulation branches from: a copy of the session, which may be open elsewhere, or a new one if there is none. */
-async function simulationBase(
+async function openSimulationBase(
   context: CommandContext,
-  { play, open: { runtime, config }, store }: Beginning & { readonly store: Store },
+  { play, open: { runtime, config }, store }: RunContext & { readonly store: Store },
 ): Promise<RuntimeSession> {
   const sessionId = context.options.session;
   if (sessionId === undefined) return runtime.session();
@@ -215,14 +215,14 @@ async function simulationBase(
   if (!isThere) return runtime.session(sessionId);
   const session = await runtime.resume(sessionId, { interrupted: "settle" });
   if (!context.options.json)
-    play.printer.aside(
+    play.printer.printAside(
       `simulation: continues after the ${plural(session.length, "event")} of session ${safeText(sessionId)}, which is not changed`,
     );
   return session;
 }
 
-function sayOpen({ options }: CommandContext, { printer }: Play, { runtime, report }: OpenRuntime): void {
+function printOpened({ options }: CommandContext, { printer }: ConversationPlayer, { runtime, report }: OpenRuntime): void {
   if (options.json) return;
   const sizes = report.opened.map((name) => `${safeText(name)} (${plural(runtime.registry.list(name).length, "tool")})`);
-  printer.aside(`open: ${sizes.join(", ") || "no toolsets"}`);
+  printer.printAside(`open: ${sizes.join(", ") || "no toolsets"}`);
 }

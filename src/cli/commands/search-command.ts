@@ -1,6 +1,6 @@
 /** `haft search`: finds tools by text or tags. */
 import { ToolError } from "../../core/error.ts";
-import { noteBlocked } from "../open/blocked-tools.ts";
+import { printBlockedNote } from "../open/blocked-tools.ts";
 import type { CommandBody } from "../command.ts";
 import { warn, withRuntime } from "../open/open-runtime.ts";
 import { printTools } from "../print/tool-words.ts";
@@ -28,7 +28,7 @@ export const searchCommand: CommandBody = {
     return withRuntime(context, {}, ({ runtime }) => {
       const found = runtime.registry.search({ text, tags: tag, matchAllTags: allTags, limit: limit ?? DEFAULT_LIMIT, denied: true });
       printTools(context, found);
-      noteBlocked(context, runtime.registry);
+      printBlockedNote(context, runtime.registry);
       if (found.length > 0) return 0;
       warn(context, "No tool matches. haft list shows all of them.");
       return EXIT_NOTHING_FOUND;

@@ -1,25 +1,25 @@
 /** `haft serve`: serves the tools of the configuration over HTTP, and over MCP on the same port. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { allowedOriginFault } from "../../core/base/page-origin.ts";
-import { quoted } from "../../core/base/wording.ts";
+import { findAllowedOriginProblem } from "../../core/base/page-origin.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkBasePath } from "../../server/base-path.ts";
 import { createServer, type HaftServer } from "../../server/create-server.ts";
 import { isLocalAddress } from "../../server/mcp/http-options.ts";
 import { pinnedTools } from "./chat/chat-tools.ts";
-import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
+import { chooseModel, type ChosenModel } from "./chat/chosen-model.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
-import { checkLoginPages, servePages } from "./mcp/server-logins.ts";
-import { quietPorts, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
-import { storeOf } from "../open/open-store.ts";
+import { checkLoginPages, serveLoginPages } from "./mcp/server-logins.ts";
+import { stderrPorts, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
+import { findStore } from "../open/open-store.ts";
 import { packageVersion } from "../own-package.ts";
-import { readPort, refusePort } from "../input/read-port.ts";
+import { readPort, throwPortError } from "../input/read-port.ts";
 import { agentNames, startAgents, type ServedAgents } from "../open/serve-agents.ts";
-import { settingsOf } from "../open/own-process.ts";
-import { TOKEN_VARIABLE, accessOf, checkReachable, tokenOf, type Token } from "../open/server-access-options.ts";
-import { stopInOrder } from "../open/stop-in-order.ts";
+import { settingsDigest } from "../open/own-process.ts";
+import { TOKEN_VARIABLE, createServerAccess, checkReachable, readOrCreateToken, type Token } from "../open/server-access-options.ts";
+import { listenForStop } from "../open/stop-in-order.ts";
 import { startWebhooks } from "../open/start-webhooks.ts";
-import { leavesJobs, startWorking } from "../open/start-working.ts";
+import { leavesJobs, startWorker } from "../open/start-working.ts";
 import { throwIfBroken } from "../throw-if-broken.ts";
 
 const DEFAULT_PORT = "7420";
@@ -83,8 +83,8 @@ export const serveCommand: CommandBody = {
     "haft serve --allowed-host app.example --base-path /haft",
   ],
   async run(context) {
-    const address = addressOf(context);
-    const token = tokenOf(context, address.host);
+    const address = readListenAddress(context);
+    const token = readOrCreateToken(context, address.host);
     // Never resolves: the approval stays open until it is answered in the inbox.
     const approve = context.options.yes ? () => "allow-once" as const : () => new Promise<never>(() => {});
     let chosen: ChosenModel | undefined;
@@ -95,12 +95,12 @@ export const serveCommand: CommandBody = {
       callTool: true,
       onConfig(config: OpenRuntime["config"]) {
         checkLoginPages(config, address.host);
-        checkPlace(context, config);
+        checkBasePathAndOrigins(context, config);
         // fails before anything is started if a name is wrong or a key is missing
-        if (agentNames(context).length > 0) chosen = chosenModel(context, config);
+        if (agentNames(context).length > 0) chosen = chooseModel(context, config);
       },
       model: () => chosen,
-      store: (config: OpenRuntime["config"]) => storeOf(context, config),
+      store: (config: OpenRuntime["config"]) => findStore(context, config),
       leavesJobs: (config: OpenRuntime["config"]) => leavesJobs(context, config),
     };
     return withRuntime(context, options, async (open) => {
@@ -126,7 +126,7 @@ interface Serving {
 
 /** Serves, and resolves when the server, its agents and its webhooks have stopped. */
 async function serveAll(context: CommandContext, { open, chosen, address, token }: Serving): Promise<void> {
-  const auth = await accessOf(context, open, token);
+  const auth = await createServerAccess(context, open, token);
   const stopWebhooks = await startWebhooks(context, open);
   try {
     const served = await startAgents(context, { open, chosen });
@@ -137,9 +137,9 @@ async function serveAll(context: CommandContext, { open, chosen, address, token 
         expectedAgents: agentNames(context),
         auth,
         logins: open.logins,
-        ports: quietPorts(context),
+        ports: stderrPorts(context),
       });
-      await serveUntilStopped(context, server, { open, served, address: reachedAt(address, open), token });
+      await serveUntilStopped(context, server, { open, served, address: toListenOptions(address, open), token });
     } finally {
       await served.stop();
     }
@@ -149,7 +149,7 @@ async function serveAll(context: CommandContext, { open, chosen, address, token 
 }
 
 /** Returns where to listen, and the announced address. Processes that share a SQLite file are on one machine, so a local address reaches this one. */
-function reachedAt({ port, host, address }: Address, { runtime }: OpenRuntime): Parameters<HaftServer["listen"]>[0] {
+function toListenOptions({ port, host, address }: Address, { runtime }: OpenRuntime): Parameters<HaftServer["listen"]>[0] {
   return { port, host, address: address ?? (runtime.store?.kind === "sqlite" && isLocalAddress(host)) };
 }
 
@@ -159,7 +159,7 @@ function serverOptions(context: CommandContext, { config, triggers }: OpenRuntim
   const { allowedOrigins = [], corsOrigins, limits } = config.config.serve ?? {};
   return {
     version: packageVersion(),
-    process: { ...omitUndefined({ name }), definitions: settingsOf(config) },
+    process: { ...omitUndefined({ name }), definitions: settingsDigest(config) },
     dashboard: true,
     triggers,
     mcp: pinned === undefined ? {} : { only: pinned },
@@ -175,11 +175,11 @@ function basePathOf({ options: { basePath } }: CommandContext, { config }: OpenR
 }
 
 /** Checks the base path and the origins. @throws ToolError `invalid_argument` for one that cannot be valid */
-function checkPlace(context: CommandContext, config: OpenRuntime["config"]): void {
+function checkBasePathAndOrigins(context: CommandContext, config: OpenRuntime["config"]): void {
   checkBasePath(basePathOf(context, config));
   for (const origin of context.options.allowedOrigin) {
-    const fault = allowedOriginFault(origin);
-    if (fault !== undefined) throw new ToolError("invalid_argument", `The --allowed-origin ${quoted(origin)} ${fault}`);
+    const fault = findAllowedOriginProblem(origin);
+    if (fault !== undefined) throw new ToolError("invalid_argument", `The --allowed-origin ${quoteValue(origin)} ${fault}`);
   }
 }
 
@@ -195,11 +195,11 @@ async function serveUntilStopped(
   { open, served, address, token }: Omit<Serving, "chosen" | "address"> & UntilStopped,
 ): Promise<void> {
   const { options, out, err } = context;
-  const { stopped, hurry, giveBack } = stopInOrder(context);
+  const { stopped, forceStop, releaseInterrupt } = listenForStop(context);
   try {
-    const { url } = await server.listen(address).catch((thrown: unknown) => refusePort(thrown, "--port"));
-    servePages(open.logins, open.config, url);
-    await startWorking(context, open, server);
+    const { url } = await server.listen(address).catch((thrown: unknown) => throwPortError(thrown, "--port"));
+    serveLoginPages(open.logins, open.config, url);
+    await startWorker(context, open, server);
     if (options.json) out.writeJson({ url, ...(token.isNew ? { token: token.text } : {}) });
     if (token.isNew) err.write(`haft: token ${token.text} (set ${TOKEN_VARIABLE} to keep one)\n`);
     err.write(`haft: serving at ${url}\n`);
@@ -207,13 +207,13 @@ async function serveUntilStopped(
     err.write("haft: stopping\n");
   } finally {
     served.drain();
-    await server.close({ signal: hurry.signal });
-    giveBack();
+    await server.close({ signal: forceStop.signal });
+    releaseInterrupt();
   }
 }
 
 /** Returns the address of the options. @throws ToolError `invalid_argument` */
-function addressOf(context: CommandContext): Address {
+function readListenAddress(context: CommandContext): Address {
   const { options } = context;
   const { port = DEFAULT_PORT, host = DEFAULT_HOST } = options;
   checkReachable(context, host);

@@ -4,7 +4,7 @@ import { trustNeeds } from "../../config/trust/trust-needs.ts";
 import type { CommandBody } from "../command.ts";
 import { readConfig } from "../open/open-runtime.ts";
 import { safeText } from "../terminal/terminal-text.ts";
-import { linesOf } from "./trust/require-trust.ts";
+import { listNeeds } from "./trust/require-trust.ts";
 import { distrustFile, trustFile } from "./trust/trusted-files.ts";
 
 export const trustCommand: CommandBody = {
@@ -26,7 +26,7 @@ export const trustCommand: CommandBody = {
     const loaded = await readConfig(context);
     const path = resolve(loaded.path);
     const needs = await trustNeeds(loaded);
-    const programs = linesOf(needs);
+    const programs = listNeeds(needs);
     const trusted = !options.forget;
     if (trusted) await trustFile(environment, path, needs.digest);
     else await distrustFile(environment, path);

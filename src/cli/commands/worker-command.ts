@@ -3,17 +3,17 @@ import { createServer, type HaftServer } from "../../server/create-server.ts";
 import { createWorker } from "../../server/worker/create-worker.ts";
 import { plural } from "../../core/base/wording.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { chosenModel, type ChosenModel } from "./chat/chosen-model.ts";
+import { chooseModel, type ChosenModel } from "./chat/chosen-model.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
-import { storeOf } from "../open/open-store.ts";
+import { findStore } from "../open/open-store.ts";
 import { packageVersion } from "../own-package.ts";
-import { readPort, refusePort } from "../input/read-port.ts";
+import { readPort, throwPortError } from "../input/read-port.ts";
 import { agentNames, startAgents, type ServedAgents } from "../open/serve-agents.ts";
-import { accessOf, checkReachable, tokenOf } from "../open/server-access-options.ts";
-import { announceWorker, settingsOf } from "../open/own-process.ts";
-import { noQueue, workerOptions } from "../open/start-working.ts";
-import { stopInOrder, type Stopping } from "../open/stop-in-order.ts";
+import { createServerAccess, checkReachable, readOrCreateToken } from "../open/server-access-options.ts";
+import { announceWorker, settingsDigest } from "../open/own-process.ts";
+import { noQueueError, workerOptions } from "../open/start-working.ts";
+import { listenForStop, type GracefulStop } from "../open/stop-in-order.ts";
 import { isBroken, throwIfBroken } from "../throw-if-broken.ts";
 
 const DEFAULT_HOST = "127.0.0.1";
@@ -73,16 +73,16 @@ export const workerCommand: CommandBody = {
       callTool: true,
       onConfig(config: OpenRuntime["config"]) {
         // fails before anything is started if a name is wrong or a key is missing
-        if (agentNames(context).length > 0) chosen = chosenModel(context, config);
+        if (agentNames(context).length > 0) chosen = chooseModel(context, config);
       },
       model: () => chosen,
-      store: (config: OpenRuntime["config"]) => storeOf(context, config),
+      store: (config: OpenRuntime["config"]) => findStore(context, config),
     };
     return withRuntime(context, options, async (open) => {
-      if (open.runtime.store?.queue === undefined) throw noQueue();
+      if (open.runtime.store?.queue === undefined) throw noQueueError();
       const served = await startAgents(context, { open, chosen });
       try {
-        await (port === undefined ? workAlone(context, open, served) : workBehindPort(context, open, { port, host, served }));
+        await (port === undefined ? runWithoutServer(context, open, served) : runWithServer(context, open, { port, host, served }));
       } finally {
         await served.stop();
       }
@@ -92,17 +92,17 @@ export const workerCommand: CommandBody = {
   },
 };
 
-async function workAlone(context: CommandContext, open: OpenRuntime, served: ServedAgents): Promise<void> {
+async function runWithoutServer(context: CommandContext, open: OpenRuntime, served: ServedAgents): Promise<void> {
   const worker = createWorker(open.runtime, workerOptions(context, open.config));
-  let stopping: Stopping | undefined;
+  let stopping: GracefulStop | undefined;
   try {
     await worker.start();
     await announceWorker(context, open);
-    stopping = await untilStopped(context, open);
+    stopping = await waitUntilStopped(context, open);
   } finally {
     served.drain();
-    await worker.stop(omitUndefined({ signal: stopping?.hurry.signal }));
-    stopping?.giveBack();
+    await worker.stop(omitUndefined({ signal: stopping?.forceStop.signal }));
+    stopping?.releaseInterrupt();
     const { finished, left } = worker.counts;
     context.err.write(`haft: finished the jobs of ${plural(finished, "session")}, handed over ${left}\n`);
   }
@@ -115,36 +115,36 @@ interface HealthAddress {
 }
 
 /** Runs jobs behind a server. The server owns the sessions, so that requests which other servers forward use the same ones as the jobs. */
-async function workBehindPort(context: CommandContext, open: OpenRuntime, { served, port, host }: HealthAddress): Promise<void> {
-  const server = await serverOf(context, open, { host, served });
+async function runWithServer(context: CommandContext, open: OpenRuntime, { served, port, host }: HealthAddress): Promise<void> {
+  const server = await createWorkerServer(context, open, { host, served });
   const { address } = context.options;
-  let stopping: Stopping | undefined;
+  let stopping: GracefulStop | undefined;
   try {
     const { url } = await server
       .listen({ port, host, ...omitUndefined({ address }) })
-      .catch((thrown: unknown) => refusePort(thrown, "--health-port"));
+      .catch((thrown: unknown) => throwPortError(thrown, "--health-port"));
     await server.work(workerOptions(context, open.config));
     context.err.write(`haft: health at ${url}/readyz\n`);
-    stopping = await untilStopped(context, open);
+    stopping = await waitUntilStopped(context, open);
   } finally {
     served.drain();
-    await server.close(omitUndefined({ signal: stopping?.hurry.signal }));
-    stopping?.giveBack();
+    await server.close(omitUndefined({ signal: stopping?.forceStop.signal }));
+    stopping?.releaseInterrupt();
   }
 }
 
 /** Closes a session as soon as it has nothing to do, so that other processes may open it. */
 const IDLE_MS = 1;
 
-async function serverOf(
+async function createWorkerServer(
   context: CommandContext,
   open: OpenRuntime,
   { host, served }: Pick<HealthAddress, "host" | "served">,
 ): Promise<HaftServer> {
   const { allowedHost, name } = context.options;
   return createServer(open.runtime, {
-    process: { role: "worker", ...omitUndefined({ name }), definitions: settingsOf(open.config) },
-    auth: await accessOf(context, open, tokenOf(context, host)),
+    process: { role: "worker", ...omitUndefined({ name }), definitions: settingsDigest(open.config) },
+    auth: await createServerAccess(context, open, readOrCreateToken(context, host)),
     version: packageVersion(),
     mcp: false,
     agents: served.agents,
@@ -156,15 +156,15 @@ async function serverOf(
 }
 
 /** Resolves when the worker is to stop. */
-async function untilStopped(context: CommandContext, { config }: OpenRuntime): Promise<Stopping> {
+async function waitUntilStopped(context: CommandContext, { config }: OpenRuntime): Promise<GracefulStop> {
   const { signal, err } = context;
   const { concurrency = 10 } = workerOptions(context, config);
-  const stopping = stopInOrder(context);
-  const hurryIfBroken = (): void => {
-    if (isBroken(signal)) stopping.hurry.abort(); // the state of its tools is unknown
+  const stopping = listenForStop(context);
+  const stopIfBroken = (): void => {
+    if (isBroken(signal)) stopping.forceStop.abort(); // the state of its tools is unknown
   };
-  signal.addEventListener("abort", hurryIfBroken, { once: true });
-  hurryIfBroken();
+  signal.addEventListener("abort", stopIfBroken, { once: true });
+  stopIfBroken();
   err.write(`haft: working, ${concurrency} sessions at a time\n`);
   await stopping.stopped;
   err.write("haft: stopping\n");

@@ -6,9 +6,9 @@ import { systemPorts } from "../../core/system-ports.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { CommandContext } from "../command.ts";
 import { errorLines } from "../print/print-result.ts";
-import { refuseInputs, type InputFile } from "./refuse-inputs.ts";
+import { checkOutputPaths, type InputFile } from "./refuse-inputs.ts";
 import { safeText } from "../terminal/terminal-text.ts";
-import { writeFileWhole } from "./write-file.ts";
+import { writeFileAtomically } from "./write-file.ts";
 
 /** How long writing may take after the program was asked to stop, in milliseconds. */
 const MAX_WRITE_MS = 10_000;
@@ -23,23 +23,23 @@ interface RecorderOptions {
 /** Writes during the run, so that a long run does not fill memory. The file gets its name when it is complete. */
 export class CallRecorder {
   readonly #path: string;
-  readonly #events = new EventQueue();
+  readonly #events = new RecordedEvents();
   readonly #stop = new AbortController();
-  /** Resolves when the file is complete; rejects as `writeFileWhole` does. */
+  /** Resolves when the file is complete; rejects as `writeFileAtomically` does. */
   readonly #written: Promise<void>;
   #calls = 0;
   #isEnding = false;
 
   private constructor(path: string, { force, onOpen, onFailure }: RecorderOptions & { readonly onOpen: () => void }) {
     this.#path = path;
-    this.#written = writeFileWhole(path, textOf(this.#events, onOpen), { force, keepPart: true, signal: this.#stop.signal });
+    this.#written = writeFileAtomically(path, toRecordingText(this.#events, onOpen), { force, keepPart: true, signal: this.#stop.signal });
     this.#written.catch((thrown: unknown) => {
       if (!this.#isEnding) onFailure(ToolError.fromUnknown(thrown)); // `save` rejects with it as well
     });
   }
 
   /** Opens the file before anything runs. @throws ToolError `invalid_argument` for a file that exists already or cannot be written */
-  static async begin(path: string, options: RecorderOptions): Promise<CallRecorder> {
+  static async open(path: string, options: RecorderOptions): Promise<CallRecorder> {
     if (path === "-")
       throw new ToolError("invalid_argument", "--record writes a file; standard output is for the answers.", {
         hint: "For example: --record travel.jsonl",
@@ -64,7 +64,7 @@ export class CallRecorder {
   async save(): Promise<string> {
     this.#isEnding = true;
     this.#events.end();
-    const stop = systemPorts.clock.timer(() => this.#stop.abort(tooSlow(this.#path)), MAX_WRITE_MS);
+    const stop = systemPorts.clock.timer(() => this.#stop.abort(tooSlowError(this.#path)), MAX_WRITE_MS);
     try {
       await this.#written;
     } finally {
@@ -74,10 +74,10 @@ export class CallRecorder {
   }
 
   /** Completes the file of a run that failed, or leaves no file if nothing was recorded. Never rejects. */
-  async saveAny(context: CommandContext): Promise<void> {
+  async saveIfRecorded(context: CommandContext): Promise<void> {
     try {
       if (this.#calls === 0) await this.#discard();
-      else say(context, await this.save());
+      else printLine(context, await this.save());
     } catch (thrown: unknown) {
       context.err.print(errorLines(ToolError.fromUnknown(thrown).toJSON(), context.err));
     }
@@ -92,7 +92,7 @@ export class CallRecorder {
 }
 
 /** Recorded events that are not written yet. */
-class EventQueue {
+class RecordedEvents {
   #events: SessionEvent[] = [];
   #isEnded = false;
   #wake = Promise.withResolvers<void>();
@@ -126,45 +126,45 @@ class EventQueue {
 }
 
 /** Yields the text of the recording. Calls `onOpen` once the file is open. The header is written when the session of the first call is known. */
-async function* textOf(queue: EventQueue, onOpen: () => void): AsyncGenerator<string, void, undefined> {
+async function* toRecordingText(queue: RecordedEvents, onOpen: () => void): AsyncGenerator<string, void, undefined> {
   onOpen();
   const events = queue[Symbol.asyncIterator]();
   const first = await events.next();
   const header = { sessionId: first.value?.sessionId ?? "none", exportedAt: systemPorts.clock.wallTime() };
-  yield* writeRecording(first.done === true ? [] : joined(first.value, events), header);
+  yield* writeRecording(first.done === true ? [] : prependEvent(first.value, events), header);
 }
 
-async function* joined(first: SessionEvent, rest: AsyncIterable<SessionEvent>): AsyncGenerator<SessionEvent, void, undefined> {
+async function* prependEvent(first: SessionEvent, rest: AsyncIterable<SessionEvent>): AsyncGenerator<SessionEvent, void, undefined> {
   yield first;
   yield* rest;
 }
 
-function tooSlow(path: string): ToolError {
+function tooSlowError(path: string): ToolError {
   return new ToolError("store_failed", `Cannot write ${path}: it takes longer than ${MAX_WRITE_MS / 1_000} s.`);
 }
 
-function say({ err }: CommandContext, line: string): void {
+function printLine({ err }: CommandContext, line: string): void {
   err.print(line);
 }
 
 /** Does the work and records its live calls, and completes the file however the work ends. */
-export async function recordedTo<T>(
+export async function withCallRecorder<T>(
   context: CommandContext,
   work: (recorder: CallRecorder | undefined) => Promise<T>,
   inputs: readonly InputFile[] = [],
 ): Promise<T> {
   const { record, force } = context.options;
   if (record === undefined) return await work(undefined);
-  if (record !== "-") await refuseInputs(context, { paths: [record], named: "--record names", inputs });
-  const onFailure = ({ message }: ToolError): void => say(context, `haft: later calls are not recorded: ${safeText(message)}`);
-  const recorder = await CallRecorder.begin(record, { force, onFailure });
+  if (record !== "-") await checkOutputPaths(context, { paths: [record], named: "--record names", inputs });
+  const onFailure = ({ message }: ToolError): void => printLine(context, `haft: later calls are not recorded: ${safeText(message)}`);
+  const recorder = await CallRecorder.open(record, { force, onFailure });
   let value: T;
   try {
     value = await work(recorder);
   } catch (thrown: unknown) {
-    await recorder.saveAny(context);
+    await recorder.saveIfRecorded(context);
     throw thrown;
   }
-  say(context, await recorder.save());
+  printLine(context, await recorder.save());
   return value;
 }

@@ -42,7 +42,7 @@ export function readConversation(text: string, file: string): readonly Conversat
 }
 
 function readLine(value: JsonValue): ConversationLine {
-  if (!isJsonObject(value)) throw wrong("A line must be a JSON object.");
+  if (!isJsonObject(value)) throw invalidLineError("A line must be a JSON object.");
   const { role } = value;
   const problems = [...keyProblems(value, role)];
   const line = lineOf(value, role, problems);
@@ -104,6 +104,6 @@ function approverOf(line: JsonObject, problems: string[]): ConversationLine {
   return { role: "approver", answer: answer ?? "deny", afterMs: isTime ? afterMs : 0 };
 }
 
-function wrong(problem: string): ToolError {
+function invalidLineError(problem: string): ToolError {
   return new ToolError("invalid_call", problem);
 }

@@ -4,7 +4,7 @@ import type { CommandContext } from "../command.ts";
 import { readInput } from "./read-input.ts";
 
 /** Parses the JSON of an argument, or of standard input for `-`; `{}` without an argument. @param owner whose input it is, for messages: `call` */
-export async function jsonArgument(
+export async function readJsonArgument(
   context: CommandContext,
   text: string | undefined,
   { owner, example }: { readonly owner: string; readonly example: string },

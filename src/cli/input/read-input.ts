@@ -3,15 +3,15 @@ import { ToolError } from "../../core/error.ts";
 import { decodePieces, readTextFile, readTextPieces } from "../../documents/read-text-file.ts";
 import type { CommandContext } from "../command.ts";
 import { Pieces } from "../../core/pieces.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 
 /** Maximum size of an input that is read into memory as a whole. */
 const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
 /** Returns the text of a regular file, or of standard input for `-`, without its byte order mark. @throws ToolError `invalid_argument` */
 export async function readInput({ stdin, signal }: CommandContext, file: string): Promise<string> {
-  if (file === "-") return decode(await untilAborted(readAll(stdin), signal));
-  return await untilAborted(readTextFile({ ...FILE, path: file, maxBytes: MAX_INPUT_BYTES }), signal);
+  if (file === "-") return decode(await rejectOnAbort(readAll(stdin), signal));
+  return await rejectOnAbort(readTextFile({ ...FILE, path: file, maxBytes: MAX_INPUT_BYTES }), signal);
 }
 
 /** Like `readInput`, but yields chunks, for input of any size. Stops when the signal aborts. @throws ToolError `invalid_argument`, while iterating */
@@ -19,7 +19,7 @@ export async function* readPieces({ stdin, signal }: CommandContext, file: strin
   const pieces = file === "-" ? decodePieces({ ...FILE, path: "standard input" }, stdin) : readTextPieces({ ...FILE, path: file });
   try {
     for (;;) {
-      const next = await untilAborted(pieces.next(), signal);
+      const next = await rejectOnAbort(pieces.next(), signal);
       if (next.done === true) return;
       yield next.value;
     }

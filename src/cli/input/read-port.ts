@@ -1,4 +1,4 @@
-import { systemCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-code.ts";
 import { ToolError } from "../../core/error.ts";
 
 /** Reads a port; 0 means any free port. @param option for the message: `--port` @throws ToolError `invalid_argument` */
@@ -9,9 +9,9 @@ export function readPort(text: string, option: string): number {
 }
 
 /** Rethrows an error of listening, with a hint if the port is in use. @param option for the hint: `--port` @throws ToolError in any case */
-export function refusePort(thrown: unknown, option: string): never {
+export function throwPortError(thrown: unknown, option: string): never {
   const error = ToolError.fromUnknown(thrown);
-  if (systemCode(error.cause) !== "EADDRINUSE") throw thrown;
+  if (systemErrorCode(error.cause) !== "EADDRINUSE") throw thrown;
   throw new ToolError(error.code, error.message, {
     cause: thrown,
     hint: `Choose another with ${option} <port>, or ${option} 0 for any free one.`,

@@ -34,35 +34,35 @@ export async function readRecordedEvents(
     isBegun = true;
     if (event === undefined) return;
     events.push(event);
-    progress.tell(() => `reading: ${plural(events.length, "event")}`);
+    progress.show(() => `reading: ${plural(events.length, "event")}`);
   };
   try {
     for await (const piece of readPieces(context, file)) for (const line of lines.push(piece)) take(line);
-    const [last] = lines.rest();
-    const isTorn = mayBeCut && isBegun && !decoder.isWhole;
+    const [last] = lines.flush();
+    const isTorn = mayBeCut && isBegun && !decoder.isComplete;
     if (last !== undefined && !(isTorn && !WHOLE_LINE.test(last))) take(last);
     if (!isBegun) decoder.start(undefined);
-    if (isTorn && !decoder.isWhole) noteCut(context, file, events.length);
+    if (isTorn && !decoder.isComplete) warnAboutCut(context, file, events.length);
     else decoder.finish();
     return events;
   } catch (thrown: unknown) {
-    throw inFile(ToolError.fromUnknown(thrown), file);
+    throw withFileName(ToolError.fromUnknown(thrown), file);
   } finally {
     progress.clear();
   }
 }
 
-function noteCut({ err }: CommandContext, file: string, read: number): void {
-  const note = `haft: ${safeText(placeOf(file))} was cut short: its complete part is used, ${plural(read, "event")}`;
+function warnAboutCut({ err }: CommandContext, file: string, read: number): void {
+  const note = `haft: ${safeText(displayName(file))} was cut short: its complete part is used, ${plural(read, "event")}`;
   err.print(err.paint("yellow", note));
 }
 
 /** Returns the error; for a damaged recording it names the file. */
-export function inFile(error: ToolError, file: string): ToolError {
+export function withFileName(error: ToolError, file: string): ToolError {
   if (error.code !== "corrupt_record") return error;
-  return new ToolError(error.code, `${placeOf(file)}: ${error.message}`, { ...error.toJSON(), cause: error });
+  return new ToolError(error.code, `${displayName(file)}: ${error.message}`, { ...error.toJSON(), cause: error });
 }
 
-function placeOf(file: string): string {
+function displayName(file: string): string {
   return file === "-" ? "standard input" : file;
 }

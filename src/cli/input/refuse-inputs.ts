@@ -23,7 +23,7 @@ export interface OutputFiles {
 }
 
 /** Checks that no output is an input of the same command, under another name or through a link. @throws ToolError `invalid_argument` */
-export async function refuseInputs(context: CommandContext, { paths, named, inputs = [] }: OutputFiles): Promise<void> {
+export async function checkOutputPaths(context: CommandContext, { paths, named, inputs = [] }: OutputFiles): Promise<void> {
   const { from, replay } = context.options;
   const recordings = [...from, replay].map((path) => ({ what: "the recording", path }));
   for (const output of paths) {
@@ -41,16 +41,16 @@ async function commonInputs(context: CommandContext): Promise<readonly InputFile
   const config = options.config ?? findConfig(process.cwd());
   return [
     { what: "the configuration", path: config },
-    { what: "the store", path: options.store === undefined ? await configuredStore(context, config) : fileOf(options.store) },
+    { what: "the store", path: options.store === undefined ? await configuredStoreFile(context, config) : storeFile(options.store) },
   ];
 }
 
-function fileOf(store: string): string | undefined {
+function storeFile(store: string): string | undefined {
   return isPostgresUrl(store) ? undefined : store;
 }
 
 /** Returns the store's file of a configuration; undefined if the configuration cannot be read, which the command itself reports. */
-async function configuredStore({ environment }: CommandContext, path: string | undefined): Promise<string | undefined> {
+async function configuredStoreFile({ environment }: CommandContext, path: string | undefined): Promise<string | undefined> {
   const loaded = path === undefined ? undefined : await loadConfig(path, { environment }).catch(() => undefined);
   const store = loaded?.config.store;
   return loaded === undefined || store === undefined || !("path" in store) ? undefined : resolve(loaded.folder, store.path);

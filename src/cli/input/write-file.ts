@@ -4,7 +4,7 @@ import { link, lstat, open, realpath, rm, stat, type FileHandle } from "node:fs/
 import { dirname, join, resolve } from "node:path";
 import { syncFile } from "../../core/base/sync-file.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { systemCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-code.ts";
 import { renameFile } from "../../core/rename-file.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 
@@ -40,25 +40,25 @@ const PUBLIC_MODE = 0o666;
  * @throws ToolError `invalid_argument` for a path that cannot be written, or an existing file without `force`; `store_failed` if the disk is full
  * or fails
  */
-export async function writeFileWhole(path: string, text: FileText, options: WriteFileOptions): Promise<void> {
+export async function writeFileAtomically(path: string, text: FileText, options: WriteFileOptions): Promise<void> {
   const { force, signal } = options;
-  const target = await targetOf(path);
-  await refuseOccupied(path, target, options);
+  const target = await resolveTarget(path);
+  await checkTargetIsFree(path, target, options);
   const temporary = join(dirname(target), `.${systemPorts.ids.next("haft")}.part`);
   const removeAtExit = (): void => rmSync(temporary, { force: true }); // a second Ctrl-C ends the process without the `finally` below
   process.once("exit", removeAtExit);
   try {
-    const file = await attempt(path, () => open(temporary, "wx", options.isPublic === true ? PUBLIC_MODE : PRIVATE_MODE));
+    const file = await withFileErrors(path, () => open(temporary, "wx", options.isPublic === true ? PUBLIC_MODE : PRIVATE_MODE));
     try {
       await writeText(path, file, text, signal);
-      await attempt(path, () => syncFile(file));
+      await withFileErrors(path, () => syncFile(file));
     } catch (thrown: unknown) {
-      throw options.keepPart === true && isOfDisk(thrown) ? await keptPart(thrown, temporary, target) : thrown;
+      throw options.keepPart === true && isDiskError(thrown) ? await keepPartialFile(thrown, temporary, target) : thrown;
     } finally {
       await file.close();
     }
     signal.throwIfAborted();
-    await attempt(path, () => publish(temporary, target, force));
+    await withFileErrors(path, () => moveIntoPlace(temporary, target, force));
   } finally {
     await rm(temporary, { force: true });
     process.off("exit", removeAtExit);
@@ -66,13 +66,13 @@ export async function writeFileWhole(path: string, text: FileText, options: Writ
 }
 
 /** Keeps the incomplete file, and returns the error with its name. Replaces no existing file. */
-async function keptPart(failure: ToolError, temporary: string, target: string): Promise<ToolError> {
+async function keepPartialFile(failure: ToolError, temporary: string, target: string): Promise<ToolError> {
   const written = await stat(temporary).catch(() => undefined);
   if (written === undefined || written.size === 0) return failure;
   for (const end of PART_ENDS) {
     const part = target + end;
     if ((await lstat(part).catch(() => undefined)) !== undefined) continue;
-    const isKept = await publish(temporary, part, false).then(
+    const isKept = await moveIntoPlace(temporary, part, false).then(
       () => true,
       () => false,
     );
@@ -89,12 +89,12 @@ async function keptPart(failure: ToolError, temporary: string, target: string): 
 const PART_ENDS = [".part", ".2.part", ".3.part", ".4.part", ".5.part"];
 
 /** Whether the disk failed, as opposed to the text or the path. */
-function isOfDisk(thrown: unknown): thrown is ToolError {
-  return thrown instanceof ToolError && thrown.code === "store_failed" && systemCode(thrown.cause) !== undefined;
+function isDiskError(thrown: unknown): thrown is ToolError {
+  return thrown instanceof ToolError && thrown.code === "store_failed" && systemErrorCode(thrown.cause) !== undefined;
 }
 
 /** Returns the path to write. If `path` is a link, its target is replaced and not the link. */
-async function targetOf(path: string): Promise<string> {
+async function resolveTarget(path: string): Promise<string> {
   try {
     return await realpath(path);
   } catch {
@@ -103,7 +103,7 @@ async function targetOf(path: string): Promise<string> {
 }
 
 /** Checks that the target may be written. @throws ToolError before anything is written */
-async function refuseOccupied(path: string, target: string, options: WriteFileOptions): Promise<void> {
+async function checkTargetIsFree(path: string, target: string, options: WriteFileOptions): Promise<void> {
   const info = await lstat(target).catch(() => undefined);
   if (info === undefined) return;
   if (!info.isFile()) {
@@ -124,33 +124,33 @@ async function writeText(path: string, file: FileHandle, text: FileText, signal:
   const flush = async (): Promise<void> => {
     const chunk = waiting;
     waiting = "";
-    await attempt(path, () => file.appendFile(chunk));
+    await withFileErrors(path, () => file.appendFile(chunk));
   };
   for await (const piece of text) {
     signal.throwIfAborted();
     if (typeof piece === "string") waiting += piece;
     if (typeof piece !== "string" || waiting.length >= CHUNK_CHARS) await flush();
-    if (typeof piece !== "string") await attempt(path, () => file.appendFile(piece));
+    if (typeof piece !== "string") await withFileErrors(path, () => file.appendFile(piece));
   }
   await flush();
 }
 
 /** Gives the file its name. Uses a link without `force`: unlike a rename, it never replaces a file that another program has made in the meantime. */
-async function publish(temporary: string, target: string, force: boolean): Promise<void> {
+async function moveIntoPlace(temporary: string, target: string, force: boolean): Promise<void> {
   if (force) return renameFile(temporary, target);
   try {
     await link(temporary, target);
   } catch (error: unknown) {
-    if (!NO_LINKS.has(systemCode(error) ?? "")) throw error;
+    if (!LINK_UNSUPPORTED_CODES.has(systemErrorCode(error) ?? "")) throw error;
     await renameFile(temporary, target);
   }
 }
 
 /** The error codes of file systems without hard links. */
-const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"]);
+const LINK_UNSUPPORTED_CODES: ReadonlySet<string> = new Set(["EPERM", "ENOSYS", "ENOTSUP", "EOPNOTSUPP", "EMLINK"]);
 /** Windows reports a file that another program has open in the same way. */
 const NOT_ALLOWED = `this user may not write there${process.platform === "win32" ? ", or another program has it open" : ""}`;
-const WRONG_PATH: ReadonlyMap<string, string> = new Map([
+const PATH_ERROR_TEXTS: ReadonlyMap<string, string> = new Map([
   ["ENOENT", "the folder does not exist"],
   ["ENOTDIR", "its parent is not a folder"],
   ["EACCES", NOT_ALLOWED],
@@ -161,20 +161,20 @@ const WRONG_PATH: ReadonlyMap<string, string> = new Map([
   ["ENAMETOOLONG", "the name is too long"],
 ]);
 
-const FULL: ReadonlyMap<string, string> = new Map([
+const DISK_FULL_TEXTS: ReadonlyMap<string, string> = new Map([
   ["ENOSPC", "the disk is full"],
   ["EDQUOT", "the disk quota is used up"],
   ["EFBIG", "a file may not be larger there"],
 ]);
 
-async function attempt<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
+async function withFileErrors<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (thrown: unknown) {
-    const system = systemCode(thrown) ?? "";
-    const problem = WRONG_PATH.get(system);
+    const system = systemErrorCode(thrown) ?? "";
+    const problem = PATH_ERROR_TEXTS.get(system);
     if (problem !== undefined) throw new ToolError("invalid_argument", `Cannot write ${path}: ${problem}.`, { cause: thrown });
-    const full = FULL.get(system);
+    const full = DISK_FULL_TEXTS.get(system);
     throw new ToolError("store_failed", `Cannot write ${path}: ${full ?? describeThrown(thrown)}.`, {
       cause: thrown,
       ...(full === undefined ? {} : { operatorHint: "Free space there, or use another disk." }),

@@ -10,12 +10,12 @@ import type { CommandContext } from "../command.ts";
 import { InterruptedCalls } from "./interrupted-calls.ts";
 import { findSession, withSession } from "./open-store.ts";
 import type { EventPrinter } from "../print/print-event.ts";
-import { Progress, counted } from "../terminal/progress.ts";
+import { Progress, withProgress } from "../terminal/progress.ts";
 import { safeText } from "../terminal/terminal-text.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 import { plural } from "../../core/base/wording.ts";
 
-export interface TakeUpOptions {
+export interface ResumeStoredSessionOptions {
   readonly runtime: Runtime;
   /** An open store. */
   readonly store: Store;
@@ -28,38 +28,38 @@ export interface TakeUpOptions {
 }
 
 /** Resumes a session of the store, and prints interrupted calls as calls that begin. @throws ToolError as `Runtime.resume` does */
-export async function takeUp(context: CommandContext, options: TakeUpOptions): Promise<RuntimeSession> {
+export async function resumeStoredSession(context: CommandContext, options: ResumeStoredSessionOptions): Promise<RuntimeSession> {
   const { runtime, store, sessionId, printer } = options;
   return withSession(store, sessionId, async () => {
     const known = await findSession(store, sessionId);
-    const interrupted = await readInterrupted(context, { store, sessionId, printer });
+    const interrupted = await readInterruptedCalls(context, { store, sessionId, printer });
     // If another process has the session open, the calls are not interrupted but run there.
     if (known?.openedBy === undefined || options.resume?.takeOver === true) {
-      printer?.aside(`session ${safeText(sessionId)}: continues after ${plural(interrupted.events, "event")}`);
-      printer?.expect(interrupted.calls.flatMap(({ call }) => [call.name, runtime.registry.get(call.name)?.qualifiedName ?? ""]));
+      printer?.printAside(`session ${safeText(sessionId)}: continues after ${plural(interrupted.events, "event")}`);
+      printer?.setExpectedNames(interrupted.calls.flatMap(({ call }) => [call.name, runtime.registry.get(call.name)?.qualifiedName ?? ""]));
       for (const call of interrupted.calls) printer?.print(call);
       options.onInterrupted?.(interrupted);
     }
-    return untilAborted(runtime.resume(sessionId, options.resume), context.signal);
+    return rejectOnAbort(runtime.resume(sessionId, options.resume), context.signal);
   });
 }
 
 /** Resumes the session of this id, or begins it if the store has none. */
-async function takeUpOrBegin(context: CommandContext, options: TakeUpOptions): Promise<RuntimeSession> {
+async function resumeOrCreateSession(context: CommandContext, options: ResumeStoredSessionOptions): Promise<RuntimeSession> {
   const { runtime, store, sessionId, printer } = options;
-  if ((await findSession(store, sessionId)) !== undefined) return takeUp(context, options);
-  printer?.aside(`session ${safeText(sessionId)}: new`);
+  if ((await findSession(store, sessionId)) !== undefined) return resumeStoredSession(context, options);
+  printer?.printAside(`session ${safeText(sessionId)}: new`);
   return runtime.session(sessionId);
 }
 
-export type OpenSessionOptions = Omit<TakeUpOptions, "store" | "sessionId"> & { readonly store: Store | undefined };
+export type OpenSessionOptions = Omit<ResumeStoredSessionOptions, "store" | "sessionId"> & { readonly store: Store | undefined };
 
 /** Opens the session of `--session`, or a new one. Prints its id if it is stored. */
 export async function openStoredSession(context: CommandContext, { store, ...options }: OpenSessionOptions): Promise<RuntimeSession> {
   const { session: sessionId } = context.options;
-  if (store !== undefined && sessionId !== undefined) return takeUpOrBegin(context, { ...options, store, sessionId });
+  if (store !== undefined && sessionId !== undefined) return resumeOrCreateSession(context, { ...options, store, sessionId });
   const session = options.runtime.session();
-  if (store !== undefined) options.printer?.aside(`session ${session.id}: new`);
+  if (store !== undefined) options.printer?.printAside(`session ${session.id}: new`);
   return session;
 }
 
@@ -71,27 +71,27 @@ export async function copySession(
 ): Promise<void> {
   const progress = new Progress(context.err);
   try {
-    const events = counted(storedEvents(from, sessionId), progress, (count) => `reading: ${plural(count, "event")}`);
+    const events = withProgress(storedEvents(from, sessionId), progress, (count) => `reading: ${plural(count, "event")}`);
     const text = writeRecording(events, { sessionId, exportedAt: 0 });
-    await withSession(from, sessionId, () => untilAborted(importRecording(to, text), context.signal));
+    await withSession(from, sessionId, () => rejectOnAbort(importRecording(to, text), context.signal));
   } finally {
     progress.clear();
   }
 }
 
 /** Finds the interrupted calls. Also numbers the calls of the log, so that later calls do not begin at #1 again. */
-async function readInterrupted(
+async function readInterruptedCalls(
   { err, signal }: CommandContext,
-  { store, sessionId, printer }: Pick<TakeUpOptions, "store" | "sessionId" | "printer">,
+  { store, sessionId, printer }: Pick<ResumeStoredSessionOptions, "store" | "sessionId" | "printer">,
 ): Promise<InterruptedCalls> {
   const interrupted = new InterruptedCalls();
   const progress = new Progress(err);
   try {
     for await (const event of storedEvents(store, sessionId)) {
       signal.throwIfAborted();
-      interrupted.read(event);
-      if (event.type === "call-start") printer?.number(event.callId);
-      progress.tell(() => `reading: ${plural(interrupted.events, "event")}`);
+      interrupted.addStoredEvent(event);
+      if (event.type === "call-start") printer?.numberCall(event.callId);
+      progress.show(() => `reading: ${plural(interrupted.events, "event")}`);
     }
   } finally {
     progress.clear();

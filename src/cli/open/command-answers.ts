@@ -4,12 +4,12 @@ import type { LoadedConfig } from "../../config/load-config.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ModelListeners } from "../../config/build/model-listeners.ts";
-import { isReal, sourceList, type AnswerSources } from "../../core/answer-source.ts";
+import { isRealSource, readAnswerSources, type AnswerSources } from "../../core/answer-source.ts";
 import type { AnswerOptions } from "../../call/fallback-chains.ts";
 import type { RuntimeOptions } from "../../runtime/runtime.ts";
 import type { CallRecorder } from "../input/call-recorder.ts";
 import type { CommandContext } from "../command.ts";
-import { inFile } from "../input/read-recorded-events.ts";
+import { withFileName } from "../input/read-recorded-events.ts";
 
 export interface AnswerChoice extends ModelListeners {
   /** Returns the answer sources of tools that no rule of the configuration matches. @default such tools are live */
@@ -21,7 +21,7 @@ export interface AnswerChoice extends ModelListeners {
 }
 
 /** Returns how tools are answered, and faults. @throws ToolError `invalid_config` with every problem, `invalid_argument` for contradictory options */
-export async function commandAnswers(
+export async function buildCommandAnswers(
   { options, environment }: CommandContext,
   config: LoadedConfig,
   { otherwise, recorder, serves = false, onModel, onMeter, onRetry }: AnswerChoice,
@@ -42,7 +42,7 @@ export async function commandAnswers(
     ...omitUndefined({
       otherwise: otherwise?.(config),
       recording: replay,
-      seed: seedOf(options.seed),
+      seed: parseSeed(options.seed),
       onRecord: recorder?.add,
       onModel,
       onMeter,
@@ -51,26 +51,26 @@ export async function commandAnswers(
     ...(nearest ? { match: "nearest" } : {}),
     ...(replay === undefined || simulate ? {} : { override: "replay" }),
   }).catch((thrown: unknown) => {
-    throw replay === undefined ? thrown : inFile(ToolError.fromUnknown(thrown), replay);
+    throw replay === undefined ? thrown : withFileName(ToolError.fromUnknown(thrown), replay);
   });
   const { answers } = built;
-  const rules = recorder === undefined ? simulatedRules(answers, simulate && replay !== undefined) : recordedRules(answers.rules ?? []);
+  const rules = recorder === undefined ? withSimulatedRules(answers, simulate && replay !== undefined) : withRecordedRules(answers.rules ?? []);
   return { answers: { ...answers, ...omitUndefined({ rules }) }, ...omitUndefined({ faults: built.faults }) };
 }
 
 /** Returns the rules. With a recording and --simulate nothing is live: calls that were not recorded are simulated. */
-function simulatedRules({ rules, simulation }: AnswerOptions, runsNothing: boolean): AnswerOptions["rules"] {
+function withSimulatedRules({ rules, simulation }: AnswerOptions, runsNothing: boolean): AnswerOptions["rules"] {
   return runsNothing && simulation !== undefined ? [{ tools: "*", from: simulation }] : rules;
 }
 
 /** Returns the rules with live calls recorded. */
-function recordedRules(rules: NonNullable<AnswerOptions["rules"]>): AnswerOptions["rules"] {
-  const known = rules.map((rule) => (sourceList(rule.from, "from").some(isReal) ? { ...rule, from: "record" as const } : rule));
+function withRecordedRules(rules: NonNullable<AnswerOptions["rules"]>): AnswerOptions["rules"] {
+  const known = rules.map((rule) => (readAnswerSources(rule.from, "from").some(isRealSource) ? { ...rule, from: "record" as const } : rule));
   return [...known, { tools: "*", from: "record", realOnly: true }];
 }
 
 /** Returns the seed as a number if it is an integer: as in a configuration, 7 and "7" are different seeds. */
-function seedOf(seed: string | undefined): number | string | undefined {
+function parseSeed(seed: string | undefined): number | string | undefined {
   const number = Number(seed);
   return seed === undefined || seed.trim() === "" || !Number.isSafeInteger(number) ? seed : number;
 }

@@ -4,9 +4,9 @@ import { ToolError } from "../../core/error.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
-import { leaveWaiting, waitingSessions } from "../../server/api/sessions/waiting-sessions.ts";
+import { handOverWaiting, groupCallsBySession } from "../../server/api/sessions/waiting-sessions.ts";
 
-export interface HeldAgentOptions {
+export interface ExclusiveAgentOptions {
   /** The name of the agent, and the id of its session. */
   readonly name: string;
   readonly runtime: Runtime;
@@ -17,18 +17,18 @@ export interface HeldAgentOptions {
 }
 
 /** How often to check whether the session is free, or still open here, in milliseconds. */
-const LOOK_MS = 1_000;
+const CHECK_INTERVAL_MS = 1_000;
 
-export class HeldAgent {
-  readonly #options: HeldAgentOptions;
+export class ExclusiveAgent {
+  readonly #options: ExclusiveAgentOptions;
   #agent: Agent | undefined;
   #stopTimer: (() => void) | undefined;
-  #looking: Promise<void> = Promise.resolve();
+  #currentCheck: Promise<void> = Promise.resolve();
   #isDraining = false;
   #isStopped = false;
-  #complaint: string | undefined;
+  #lastLogged: string | undefined;
 
-  constructor(options: HeldAgentOptions) {
+  constructor(options: ExclusiveAgentOptions) {
     this.#options = options;
   }
 
@@ -40,25 +40,25 @@ export class HeldAgent {
    * @throws, as a rejection, as `Runtime.resume` does within that second, if processes do not share the store
    */
   async start(): Promise<void> {
-    const started = this.#start();
-    this.#looking = started.catch(() => {});
+    const started = this.#startChecks();
+    this.#currentCheck = started.catch(() => {});
     const isLong = Promise.withResolvers<true>();
-    const stopTimer = systemPorts.clock.timer(() => isLong.resolve(true), LOOK_MS);
+    const stopTimer = systemPorts.clock.timer(() => isLong.resolve(true), CHECK_INTERVAL_MS);
     try {
-      if ((await Promise.race([started, isLong.promise])) === true) started.catch((thrown: unknown) => this.#goOnAfter(thrown));
+      if ((await Promise.race([started, isLong.promise])) === true) started.catch((thrown: unknown) => this.#continueAfter(thrown));
     } finally {
       stopTimer();
     }
   }
 
-  async #start(): Promise<void> {
-    if (this.#options.runtime.store?.queue === undefined) await this.#take();
-    await this.#look(); // keeps checking, as a request may remove the session
+  async #startChecks(): Promise<void> {
+    if (this.#options.runtime.store?.queue === undefined) await this.#acquireSession();
+    await this.#startCheck(); // keeps checking, as a request may remove the session
   }
 
-  #goOnAfter(thrown: unknown): void {
-    this.#complain(ToolError.fromUnknown(thrown, "store_failed"));
-    if (!this.#isStopped) void this.#look();
+  #continueAfter(thrown: unknown): void {
+    this.#logOnce(ToolError.fromUnknown(thrown, "store_failed"));
+    if (!this.#isStopped) void this.#startCheck();
   }
 
   /** Gives the agent up within a second after it has no run and no jobs. Another process then continues it while calls of other sessions end here. */
@@ -73,47 +73,47 @@ export class HeldAgent {
     const { name, runtime } = this.#options;
     // its calls may wait for a person
     if (this.#agent === undefined && runtime.sessions.resuming.includes(name)) await runtime.sessions.handOver(name);
-    await this.#looking;
-    await this.#leave();
+    await this.#currentCheck;
+    await this.#releaseSession();
   }
 
-  #look(): Promise<void> {
-    this.#looking = this.#checkAgainLater();
-    return this.#looking;
+  #startCheck(): Promise<void> {
+    this.#currentCheck = this.#checkAgainLater();
+    return this.#currentCheck;
   }
 
   /** Checks now, and again after `LOOK_MS`. Never rejects. */
   async #checkAgainLater(): Promise<void> {
     await this.#check();
-    if (!this.#isStopped) this.#stopTimer = systemPorts.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
+    if (!this.#isStopped) this.#stopTimer = systemPorts.clock.timer(() => void this.#startCheck(), CHECK_INTERVAL_MS, { background: true });
   }
 
   async #check(): Promise<void> {
     try {
       const { session, state } = this.#agent ?? {};
-      const isDone = this.#isDraining && ((state === "idle" && session?.jobs.length === 0) || this.#asks(session));
+      const isDone = this.#isDraining && ((state === "idle" && session?.jobs.length === 0) || this.#waitsForPerson(session));
       if (session !== undefined && !session.closed && session.broken === undefined && !isDone) return;
-      await this.#leave();
+      await this.#releaseSession();
       if (this.#isStopped || this.#isDraining) return; // a resume that begins now would not be handed over
-      await this.#take();
-      this.#complaint = undefined;
+      await this.#acquireSession();
+      this.#lastLogged = undefined;
     } catch (thrown: unknown) {
-      this.#complain(ToolError.fromUnknown(thrown, "store_failed"));
+      this.#logOnce(ToolError.fromUnknown(thrown, "store_failed"));
     }
   }
 
   /** Whether nothing of the session runs because all its calls wait for a person. */
-  #asks(session: RuntimeSession | undefined): boolean {
-    return session !== undefined && waitingSessions(this.#options.runtime).get(session.id)?.asks === true;
+  #waitsForPerson(session: RuntimeSession | undefined): boolean {
+    return session !== undefined && groupCallsBySession(this.#options.runtime).get(session.id)?.awaitsPerson === true;
   }
 
-  #complain({ code, message }: ToolError): void {
-    if (this.#isStopped || code === "resource_busy" || this.#complaint === message) return;
-    this.#complaint = message;
+  #logOnce({ code, message }: ToolError): void {
+    if (this.#isStopped || code === "resource_busy" || this.#lastLogged === message) return;
+    this.#lastLogged = message;
     this.#options.log(`agent ${this.#options.name}: ${message}`);
   }
 
-  async #take(): Promise<void> {
+  async #acquireSession(): Promise<void> {
     const { name, runtime, agents, make } = this.#options;
     const session = runtime.store === undefined ? runtime.session(name) : await runtime.resume(name, { create: true });
     const agent = make(session);
@@ -123,18 +123,18 @@ export class HeldAgent {
   }
 
   /** Gives the session up. Unread messages stay in the inbox; running jobs and calls that wait for a person continue where it is resumed. */
-  async #leave(): Promise<void> {
+  async #releaseSession(): Promise<void> {
     const agent = this.#agent;
     if (agent === undefined) return;
     this.#agent = undefined;
     this.#options.agents.delete(this.#options.name);
     const { session } = agent;
     const { runtime } = this.#options;
-    const leaving = await leaveWaiting(runtime, session.id, "the agent was stopped");
+    const leaving = await handOverWaiting(runtime, session.id, "the agent was stopped");
     await agent.stop();
     if (leaving !== undefined) {
       const jobs = session.jobs.length;
-      await leaving.left;
+      await leaving.handedOver;
       if (jobs > 0) await runtime.store?.queue?.offer([session.id]);
       return;
     }

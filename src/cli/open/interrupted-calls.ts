@@ -6,7 +6,7 @@ import { plural } from "../../core/base/wording.ts";
 export type CallStart = Extract<SessionEvent, { readonly type: "call-start" }>;
 
 /** The outcome of an interrupted call. */
-export type Fate = "run again" | "answered" | "ended" | "unknown";
+export type InterruptedOutcome = "run again" | "answered" | "ended" | "unknown";
 
 export class InterruptedCalls {
   readonly #open = new Map<string, CallStart>();
@@ -15,14 +15,14 @@ export class InterruptedCalls {
   #events = 0;
 
   /** Call with every stored event, in order. */
-  read(event: SessionEvent): void {
+  addStoredEvent(event: SessionEvent): void {
     this.#events++;
     if (event.type === "call-start") this.#open.set(event.callId, event);
     else if (event.type === "call-end") this.#open.delete(event.callId);
   }
 
   /** Call with every event of the runtime that resumes the session. */
-  notice(event: RuntimeEvent): void {
+  handleEvent(event: RuntimeEvent): void {
     if (!("callId" in event) || !this.#open.has(event.callId)) return;
     if (event.type === "call-attempt") this.#attempted.add(event.callId);
     else if (event.type === "call-end") this.#results.set(event.callId, event.result);
@@ -42,7 +42,7 @@ export class InterruptedCalls {
     return this.#open.has(callId);
   }
 
-  fateOf(callId: string): Fate {
+  outcomeOf(callId: string): InterruptedOutcome {
     const error = this.#results.get(callId)?.error;
     if (this.#attempted.has(callId)) return "run again";
     if (error === undefined) return "answered";
@@ -50,33 +50,33 @@ export class InterruptedCalls {
   }
 
   /** Returns `2 calls were interrupted: 1 was run again, for 1 it is not known whether it took effect`. */
-  conclusion(): string {
-    const fates = this.calls.map((call) => this.fateOf(call.callId));
+  formatConclusion(): string {
+    const fates = this.calls.map((call) => this.outcomeOf(call.callId));
     const [only] = fates;
-    if (only !== undefined && fates.length === 1) return `1 call was interrupted, and ${FATES[only].one}`;
-    const parts = FATE_ORDER.flatMap((fate) => {
+    if (only !== undefined && fates.length === 1) return `1 call was interrupted, and ${OUTCOME_TEXTS[only].one}`;
+    const parts = OUTCOME_ORDER.flatMap((fate) => {
       const count = fates.filter((known) => known === fate).length;
-      return count === 0 ? [] : [FATES[fate].some(count)];
+      return count === 0 ? [] : [OUTCOME_TEXTS[fate].some(count)];
     });
     return `${plural(fates.length, "call")} were interrupted: ${parts.join(", ")}`;
   }
 }
 
-const FATE_ORDER = ["run again", "answered", "ended", "unknown"] as const satisfies readonly Fate[];
+const OUTCOME_ORDER = ["run again", "answered", "ended", "unknown"] as const satisfies readonly InterruptedOutcome[];
 
-const FATES: Readonly<Record<Fate, { readonly one: string; readonly some: (count: number) => string }>> = {
-  "run again": { one: "was run again", some: (count) => `${was(count)} run again` },
+const OUTCOME_TEXTS: Readonly<Record<InterruptedOutcome, { readonly one: string; readonly some: (count: number) => string }>> = {
+  "run again": { one: "was run again", some: (count) => `${formatCount(count)} run again` },
   answered: {
     one: "had already taken effect",
     some: (count) => `${count} had already taken effect`,
   },
-  ended: { one: "was not run again", some: (count) => `${was(count)} not run again` },
+  ended: { one: "was not run again", some: (count) => `${formatCount(count)} not run again` },
   unknown: {
     one: "it is not known whether it took effect",
     some: (count) => `for ${count} it is not known whether ${count === 1 ? "it" : "they"} took effect`,
   },
 };
 
-function was(count: number): string {
+function formatCount(count: number): string {
   return `${count} ${count === 1 ? "was" : "were"}`;
 }

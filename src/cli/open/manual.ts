@@ -9,7 +9,7 @@ import { infoToolset } from "../../toolsets/info.ts";
  *
  * @throws ToolError `invalid_config`, as a rejection, for documentation that cannot be read
  */
-export async function addManual(registry: Registry, { documentation }: HaftConfig): Promise<void> {
+export async function addInfoToolset(registry: Registry, { documentation }: HaftConfig): Promise<void> {
   const tools = registry.list();
   if (tools.some(({ toolset }) => toolset.name === DOCUMENTATION_TOOLSET)) return;
   const overrides = await readDocumentation(documentation);

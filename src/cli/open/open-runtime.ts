@@ -2,7 +2,7 @@
 import { relative } from "node:path";
 import type { Approver } from "../../core/ask.ts";
 import { splitName } from "../../core/call.ts";
-import { ToolError, hintsOf } from "../../core/error.ts";
+import { ToolError, pickHints } from "../../core/error.ts";
 import type { EventListener } from "../../core/event.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
@@ -11,7 +11,7 @@ import { policyOptions } from "../../config/tables/policy-options.ts";
 import { buildArtifacts, buildStore } from "../../config/build/build-store.ts";
 import { buildRuntimeParts } from "../../config/build/build-runtime-parts.ts";
 import { toolCacheFiles, toolCacheFolder } from "../../config/tools/tool-cache-file.ts";
-import { routedOf } from "../../config/haft-config.ts";
+import { toRegistryEntries } from "../../config/haft-config.ts";
 import { emptyConfig, findConfig, loadConfig, loadStoreConfig, type LoadedConfig } from "../../config/load-config.ts";
 import { lockPath, readLock } from "../../config/trust/lock-file.ts";
 import type { ModelListeners } from "../../config/build/model-listeners.ts";
@@ -20,23 +20,23 @@ import type { ModelRetry } from "../../model/http-model.ts";
 import type { RegistryEntry } from "../../config/tables/registry-config.ts";
 import { isSource } from "../../config/tables/toolset-config.ts";
 import type { UserLogins } from "../../engine/mcp/login/user-logins.ts";
-import { loginsOf } from "../commands/mcp/server-logins.ts";
+import { createLogins } from "../commands/mcp/server-logins.ts";
 import { createChannels } from "../../triggers/channels.ts";
 import { createTriggers, type Triggers } from "../../triggers/triggers.ts";
 import { toolPins } from "../../trust/tool-pins.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../runtime/runtime.ts";
 import type { OpenReport } from "../../registry/lifecycle/open-report.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { inboxApprover } from "../terminal/ask-person.ts";
-import { personAsk } from "../terminal/answer-question.ts";
+import { createInboxApprover } from "../terminal/ask-person.ts";
+import { createPersonAsk } from "../terminal/answer-question.ts";
 import type { CommandContext } from "../command.ts";
-import { commandAnswers, type AnswerChoice } from "./command-answers.ts";
-import { addManual } from "./manual.ts";
+import { buildCommandAnswers, type AnswerChoice } from "./command-answers.ts";
+import { addInfoToolset } from "./manual.ts";
 import { packageVersion } from "../own-package.ts";
-import { duration, oneLine } from "../terminal/terminal-text.ts";
+import { formatDuration, toOneLine } from "../terminal/terminal-text.ts";
 import { startTelemetry } from "./start-telemetry.ts";
 import { requireTrust } from "../commands/trust/require-trust.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 
 export interface OpenRuntime {
   readonly runtime: Runtime;
@@ -79,7 +79,7 @@ export interface WithRuntimeOptions extends AnswerChoice {
   /** Whether this process starts no jobs and leaves them to others. @default no */
   readonly leavesJobs?: (config: LoadedConfig) => boolean;
   /** Whether the store is opened only when something needs it. A shared toolset needs it for every call. @default false */
-  readonly storeMayWait?: boolean;
+  readonly opensStoreLazily?: boolean;
 }
 
 const MAX_WARNING_LENGTH = 1_000;
@@ -91,26 +91,26 @@ export async function withRuntime<T>(
   work: (open: OpenRuntime) => T | Promise<T>,
 ): Promise<T> {
   const { signal } = context;
-  const config = await configOrNone(context, options.mayLackConfig !== true);
+  const config = await readConfigOrEmpty(context, options.mayLackConfig !== true);
   options.onConfig?.(config);
-  const store = options.store === undefined ? storeOfShared(pick(config, options.only)) : options.store(config);
+  const store = options.store === undefined ? buildSharedStore(selectToolset(config, options.only)) : options.store(config);
   const trusted = await requireTrust(context, config);
   const triggers = createTriggers({ channels: createChannels(omitUndefined({ store })) });
-  const logins = loginsOf(context, config, quietPorts(context));
+  const logins = createLogins(context, config, stderrPorts(context));
   const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store, trusted, triggers, logins }));
   const said = new Set<string>();
   let endTelemetry: (() => Promise<void>) | undefined;
   try {
     endTelemetry = await startTelemetry({ config: config.config.telemetry, environment: context.environment, runtime });
-    const mayWait = options.storeMayWait === true && !isShared(pick(config, options.only));
+    const mayWait = options.opensStoreLazily === true && !isShared(selectToolset(config, options.only));
     if (store !== undefined && options.store !== undefined && !mayWait) {
-      await untilAborted(store.open(), signal);
+      await rejectOnAbort(store.open(), signal);
       await store.announce({ role: "cli", version: packageVersion() }).catch(() => {}); // the next use of the store reports the error
     }
-    const report = await untilAborted(runtime.open(), signal);
-    if (options.manual === true) await addManual(runtime.registry, config.config);
+    const report = await rejectOnAbort(runtime.open(), signal);
+    if (options.manual === true) await addInfoToolset(runtime.registry, config.config);
     if (context.options.watch) runtime.watch();
-    noteFailures(context, report, options);
+    warnAboutFailures(context, report, options);
     return await work({ runtime, config, report, triggers, logins });
   } catch (thrown: unknown) {
     said.add(ToolError.fromUnknown(thrown).message); // printed where it is caught
@@ -125,7 +125,7 @@ export async function withRuntime<T>(
 }
 
 /** Returns a store if a toolset is shared: shared toolsets need one even if no call is made. */
-function storeOfShared(config: LoadedConfig): Store | undefined {
+function buildSharedStore(config: LoadedConfig): Store | undefined {
   return isShared(config) ? buildStore(config) : undefined;
 }
 
@@ -133,7 +133,7 @@ function isShared({ config }: LoadedConfig): boolean {
   return config.toolsets.values().some(({ enabled, shared }) => enabled && shared === true);
 }
 
-interface Building extends WithRuntimeOptions {
+interface RuntimeBuildOptions extends WithRuntimeOptions {
   readonly config: LoadedConfig;
   readonly built: Store | undefined;
   /** The digests of trusted descriptors; undefined = all are trusted. */
@@ -153,15 +153,15 @@ function toolMemory({ environment }: CommandContext): { readonly memory?: Return
 
 async function runtimeOptions(
   context: CommandContext,
-  { config, built, trusted, triggers, logins, ...options }: Building,
+  { config, built, trusted, triggers, logins, ...options }: RuntimeBuildOptions,
 ): Promise<RuntimeOptions> {
   const policies = policyOptions(config.config);
   const artifacts = buildArtifacts(config.config, built);
-  const pins = options.unpinned === true ? undefined : await pinsBeside(config);
+  const pins = options.unpinned === true ? undefined : await readPins(config);
   const onRetry: ModelListeners["onRetry"] = (retry, name) => warn(context, retryText(name, retry));
   const listeners = { onRetry, ...omitUndefined({ onModel: options.onModel, onMeter: options.onMeter }) };
-  const { toolsets, sources } = await untilAborted(
-    buildRuntimeParts(pick(config, options.only), {
+  const { toolsets, sources } = await rejectOnAbort(
+    buildRuntimeParts(selectToolset(config, options.only), {
       triggers,
       logins,
       ...toolMemory(context),
@@ -176,54 +176,54 @@ async function runtimeOptions(
     toolsets,
     sources,
     places: context.options.place,
-    approval: { ...policies.approval, ...omitUndefined({ approve: options.approve ?? inboxApprover(context, config.config.approval) }) },
-    ...omitUndefined({ ask: personAsk(context), pins, store: built, artifacts, onEvent: options.onEvent }),
-    ...(await untilAborted(commandAnswers(context, config, { ...options, ...listeners }), context.signal)),
+    approval: { ...policies.approval, ...omitUndefined({ approve: options.approve ?? createInboxApprover(context, config.config.approval) }) },
+    ...omitUndefined({ ask: createPersonAsk(context), pins, store: built, artifacts, onEvent: options.onEvent }),
+    ...(await rejectOnAbort(buildCommandAnswers(context, config, { ...options, ...listeners }), context.signal)),
     ports: {
-      ...(options.onWarning === undefined ? quietPorts(context) : { log: { debug() {}, warn: options.onWarning } }),
+      ...(options.onWarning === undefined ? stderrPorts(context) : { log: { debug() {}, warn: options.onWarning } }),
       ...omitUndefined({ clock: options.clock }),
     },
   };
 }
 
 /** Reads the pins of third-party tools; undefined if nothing was pinned. */
-async function pinsBeside({ path }: LoadedConfig): Promise<ToolPins | undefined> {
+async function readPins({ path }: LoadedConfig): Promise<ToolPins | undefined> {
   const lock = await readLock(lockPath(path));
   return lock === undefined ? undefined : toolPins(lock);
 }
 
 /** Reads the configuration that was named, or that of this folder. Prints its warnings on standard error. */
 export async function readConfig(context: CommandContext): Promise<LoadedConfig> {
-  return warned(context, await loadConfig(configPath(context), { environment: context.environment }));
+  return printWarnings(context, await loadConfig(configPath(context), { environment: context.environment }));
 }
 
 /** Like `readConfig`, for work on the store alone: variables of toolsets, servers and models need not be set. */
 export async function readStoreConfig(context: CommandContext): Promise<LoadedConfig> {
-  return warned(context, await loadStoreConfig(configPath(context), { environment: context.environment }));
+  return printWarnings(context, await loadStoreConfig(configPath(context), { environment: context.environment }));
 }
 
-function warned(context: CommandContext, config: LoadedConfig): LoadedConfig {
+function printWarnings(context: CommandContext, config: LoadedConfig): LoadedConfig {
   for (const warning of config.warnings) warn(context, warning);
   return config;
 }
 
 /** Like `readConfig`, but returns an empty configuration for a folder without one, unless one is needed. */
-async function configOrNone(context: CommandContext, isNeeded: boolean): Promise<LoadedConfig> {
+async function readConfigOrEmpty(context: CommandContext, isNeeded: boolean): Promise<LoadedConfig> {
   if (isNeeded || context.options.config !== undefined || findConfig(process.cwd()) !== undefined) return await readConfig(context);
   return emptyConfig(process.cwd(), context.environment);
 }
 
 /** Returns ports whose warnings go to standard error. */
-export function quietPorts(context: CommandContext): Partial<Ports> {
+export function stderrPorts(context: CommandContext): Partial<Ports> {
   return { log: { debug() {}, warn: (message) => warn(context, message) } };
 }
 
-function noteFailures(context: CommandContext, report: OpenReport, { only, reportFailures }: WithRuntimeOptions): void {
+function warnAboutFailures(context: CommandContext, report: OpenReport, { only, reportFailures }: WithRuntimeOptions): void {
   for (const { toolset, error } of report.failed) {
     if (toolset === only)
       throw new ToolError("unavailable", failureText(toolset, error), {
         details: error.details,
-        ...hintsOf(error),
+        ...pickHints(error),
         cause: error,
       });
     if (reportFailures !== false) warn(context, failureWithHint(toolset, error));
@@ -244,11 +244,11 @@ export function failureWithHint(toolset: string, error: ToolError): string {
 }
 
 /** Returns the toolset of a qualified name. */
-export function toolsetOf(name: string): string | undefined {
+export function namespaceOf(name: string): string | undefined {
   return splitName(name).namespace;
 }
 
-function pick(loaded: LoadedConfig, only: string | undefined): LoadedConfig {
+function selectToolset(loaded: LoadedConfig, only: string | undefined): LoadedConfig {
   const toolset = only === undefined ? undefined : loaded.config.toolsets.get(only);
   if (only === undefined || toolset === undefined) return loaded;
   if (!toolset.enabled) {
@@ -258,14 +258,14 @@ function pick(loaded: LoadedConfig, only: string | undefined): LoadedConfig {
   }
   // These use the tools of other toolsets.
   if (toolset.type === "chains" || toolset.type === "delegates" || toolset.type === "program") return loaded;
-  const giving = routedOf(loaded.config).filter((entry) => mayGive(entry, only));
-  const toolsets = [...loaded.config.toolsets].filter(([, config]) => giving.some((entry) => entry.toolset === config));
-  const registry = loaded.config.registry.filter((entry) => giving.includes(entry));
+  const matching = toRegistryEntries(loaded.config).filter((entry) => mayHaveNamespace(entry, only));
+  const toolsets = [...loaded.config.toolsets].filter(([, config]) => matching.some((entry) => entry.toolset === config));
+  const registry = loaded.config.registry.filter((entry) => matching.includes(entry));
   return { ...loaded, config: { ...loaded.config, toolsets: new Map(toolsets), registry } };
 }
 
 /** Whether an entry may have tools of this namespace. The namespaces of a source are known only once its files are read. */
-function mayGive({ namespace, toolset }: RegistryEntry, name: string): boolean {
+function mayHaveNamespace({ namespace, toolset }: RegistryEntry, name: string): boolean {
   return isSource(toolset) || namespace === name;
 }
 
@@ -282,10 +282,10 @@ function configPath({ options }: CommandContext): string {
 
 /** Formats the retry of a request to a model. */
 export function retryText(model: string, { attempt, error, waitMs }: ModelRetry): string {
-  return `${model}: attempt ${attempt} failed, next in ${duration(waitMs)}: ${error.message}`;
+  return `${model}: attempt ${attempt} failed, next in ${formatDuration(waitMs)}: ${error.message}`;
 }
 
 /** Prints a warning on standard error. */
 export function warn({ err }: CommandContext, message: string): void {
-  err.print(err.paint("yellow", `haft: ${oneLine(message, MAX_WARNING_LENGTH)}`));
+  err.print(err.paint("yellow", `haft: ${toOneLine(message, MAX_WARNING_LENGTH)}`));
 }

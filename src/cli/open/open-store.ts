@@ -6,16 +6,16 @@ import { liesOutside } from "../../config/file-path.ts";
 import { findConfig, type LoadedConfig } from "../../config/load-config.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
-import { nearNames } from "../../core/base/near-names.ts";
-import type { StorePlace } from "../../store/connect-store.ts";
+import { findNearNames } from "../../core/base/near-names.ts";
+import type { StoreLocation } from "../../store/connect-store.ts";
 import { isPostgresUrl } from "../../store/postgres/postgres-settings.ts";
 import { postgresStore } from "../../store/postgres-store.ts";
 import { sqliteStore } from "../../store/sqlite-store.ts";
 import type { CommandContext } from "../command.ts";
 import { readStoreConfig } from "./open-runtime.ts";
 import { requireTrust } from "../commands/trust/require-trust.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
-import { shellWord } from "../../core/base/shell-word.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { quoteForShell } from "../../core/base/shell-word.ts";
 
 export interface WithStoreOptions {
   /** Whether the store is only read, which works for a damaged file too. */
@@ -27,7 +27,7 @@ export interface WithStoreOptions {
 }
 
 /** A store, with its file if it is in one. */
-interface Place {
+interface OpenablePlace {
   readonly store: Store;
   readonly path?: string;
   /** The configuration that names it. */
@@ -39,14 +39,14 @@ interface Place {
  *
  * @throws ToolError `invalid_config` if there is none and `--session` needs one
  */
-export function storeOf(context: CommandContext, config: LoadedConfig): Store | undefined {
-  const place = placeOf(context, config, false);
-  return place === undefined && context.options.session !== undefined ? noStore(config) : place?.store;
+export function findStore(context: CommandContext, config: LoadedConfig): Store | undefined {
+  const place = findConfiguredPlace(context, config, false);
+  return place === undefined && context.options.session !== undefined ? throwNoStore(config) : place?.store;
 }
 
-/** Like `storeOf`, but requires a store. @throws ToolError `invalid_config` if none is named, `not_found` if its file does not exist */
-export function existingStore(context: CommandContext, config: LoadedConfig): Store {
-  const place = placeOf(context, config, false) ?? noStore(config);
+/** Like `findStore`, but requires a store. @throws ToolError `invalid_config` if none is named, `not_found` if its file does not exist */
+export function requireExistingStore(context: CommandContext, config: LoadedConfig): Store {
+  const place = findConfiguredPlace(context, config, false) ?? throwNoStore(config);
   requireFile(place.path);
   return place.store;
 }
@@ -57,11 +57,11 @@ export async function withStore<T>(
   options: WithStoreOptions,
   work: (store: Store, config: LoadedConfig | undefined) => Promise<T>,
 ): Promise<T> {
-  const place = await findPlace(context, options);
+  const place = await resolvePlace(context, options);
   if (options.create !== true) requireFile(place.path);
   let result: T;
   try {
-    await untilAborted(place.store.open(), context.signal);
+    await rejectOnAbort(place.store.open(), context.signal);
     result = await work(place.store, place.config);
   } catch (thrown: unknown) {
     await place.store.close().catch(() => {}); // the first error is reported
@@ -72,28 +72,28 @@ export async function withStore<T>(
 }
 
 /** Returns the place of the store of the command line or the configuration, for work on the whole store. @throws ToolError as `withStore` does */
-export async function storePlace(context: CommandContext): Promise<StorePlace> {
+export async function resolveStorePlace(context: CommandContext): Promise<StoreLocation> {
   const { store, schema, config } = context.options;
-  if (store !== undefined) return fileThere(placeNamed(store, schema));
+  if (store !== undefined) return requirePlaceFile(parseStorePlace(store, schema));
   if (schema !== undefined)
     throw new ToolError("invalid_argument", "--schema belongs to an address of --store.", {
       hint: "The schema of a configured store is its key schema.",
     });
-  if (config === undefined && findConfig(process.cwd()) === undefined) noStore(undefined);
+  if (config === undefined && findConfig(process.cwd()) === undefined) throwNoStore(undefined);
   const known = await readStoreConfig(context);
-  if (reachesOut(known)) await requireTrust(context, known);
-  const settings = known.config.store ?? noStore(known);
-  return fileThere("path" in settings ? { path: resolve(known.folder, settings.path) } : { url: settings.url, schema: settings.schema });
+  if (isOutsideFolder(known)) await requireTrust(context, known);
+  const settings = known.config.store ?? throwNoStore(known);
+  return requirePlaceFile("path" in settings ? { path: resolve(known.folder, settings.path) } : { url: settings.url, schema: settings.schema });
 }
 
 /** Returns the place that `text` names: an address, or a file. @throws ToolError `invalid_argument` for a file with a schema */
-export function placeNamed(text: string, schema: string | undefined): StorePlace {
+export function parseStorePlace(text: string, schema: string | undefined): StoreLocation {
   if (isPostgresUrl(text)) return { url: text, schema };
   if (schema === undefined) return { path: resolve(text) };
   throw new ToolError("invalid_argument", "--schema belongs to a postgres:// address, not to a file.");
 }
 
-function fileThere(place: StorePlace): StorePlace {
+function requirePlaceFile(place: StoreLocation): StoreLocation {
   if ("path" in place) requireFile(place.path);
   return place;
 }
@@ -103,7 +103,7 @@ export async function withSession<T>(store: Store, sessionId: string, work: () =
   try {
     return await work();
   } catch (thrown: unknown) {
-    throw await explain(ToolError.fromUnknown(thrown), store, sessionId);
+    throw await withSessionHint(ToolError.fromUnknown(thrown), store, sessionId);
   }
 }
 
@@ -126,17 +126,17 @@ const PAGE = 500;
 /** Maximum number of ids that are compared for a "Did you mean". */
 const MAX_COMPARED = 5_000;
 
-async function findPlace(context: CommandContext, { readOnly, config }: WithStoreOptions): Promise<Place> {
-  const named = namedPlace(context, readOnly);
+async function resolvePlace(context: CommandContext, { readOnly, config }: WithStoreOptions): Promise<OpenablePlace> {
+  const named = placeFromOption(context, readOnly);
   if (named !== undefined) return named;
-  if (config === undefined && context.options.config === undefined && findConfig(process.cwd()) === undefined) noStore(undefined);
+  if (config === undefined && context.options.config === undefined && findConfig(process.cwd()) === undefined) throwNoStore(undefined);
   const known = config ?? (await readStoreConfig(context));
-  if (config === undefined && reachesOut(known)) await requireTrust(context, known);
-  return placeOf(context, known, readOnly) ?? noStore(known);
+  if (config === undefined && isOutsideFolder(known)) await requireTrust(context, known);
+  return findConfiguredPlace(context, known, readOnly) ?? throwNoStore(known);
 }
 
-function placeOf(context: CommandContext, config: LoadedConfig, readOnly: boolean): Place | undefined {
-  const named = namedPlace(context, readOnly);
+function findConfiguredPlace(context: CommandContext, config: LoadedConfig, readOnly: boolean): OpenablePlace | undefined {
+  const named = placeFromOption(context, readOnly);
   if (named !== undefined) return named;
   const store = buildStore(config, readOnly);
   const settings = config.config.store;
@@ -145,18 +145,18 @@ function placeOf(context: CommandContext, config: LoadedConfig, readOnly: boolea
 }
 
 /** Whether the store is outside the folder of its configuration: elsewhere on the disk, or on a server. */
-function reachesOut({ config: { store }, folder }: LoadedConfig): boolean {
+function isOutsideFolder({ config: { store }, folder }: LoadedConfig): boolean {
   return store !== undefined && ("url" in store || liesOutside(folder, resolve(folder, store.path)));
 }
 
-function namedPlace({ options: { store: path } }: CommandContext, readOnly: boolean): Place | undefined {
+function placeFromOption({ options: { store: path } }: CommandContext, readOnly: boolean): OpenablePlace | undefined {
   if (path === undefined) return undefined;
   if (isPostgresUrl(path)) return { store: postgresStore({ url: path, readOnly }) };
   return { store: sqliteStore({ path: resolve(path), readOnly }), path: resolve(path) };
 }
 
 /** Fails because no store is named. @throws ToolError in any case */
-function noStore(config: LoadedConfig | undefined): never {
+function throwNoStore(config: LoadedConfig | undefined): never {
   const where = config === undefined ? "and there is no configuration in this folder" : `and ${config.path} has no [store]`;
   throw new ToolError("invalid_config", `No store is named, ${where}.`, {
     hint: `Name its file with --store haft.db${config === undefined ? "." : `, or in ${config.path} with a table [store] that has path = "haft.db".`}`,
@@ -168,22 +168,22 @@ function requireFile(path: string | undefined): void {
   throw new ToolError("not_found", `There is no store ${path}.`, { hint: "haft run and haft sessions import create it." });
 }
 
-async function explain(error: ToolError, store: Store, sessionId: string): Promise<ToolError> {
+async function withSessionHint(error: ToolError, store: Store, sessionId: string): Promise<ToolError> {
   if (error.code === "resource_busy") {
-    const command = `haft sessions resume ${shellWord(sessionId)} --take-over`;
+    const command = `haft sessions resume ${quoteForShell(sessionId)} --take-over`;
     return withHint(error, `Let it end there, or take it over with ${command}: then the other process can no longer write to it.`);
   }
-  return error.code === "not_found" ? withHint(error, await otherSessions(store, sessionId)) : error;
+  return error.code === "not_found" ? withHint(error, await suggestSessions(store, sessionId)) : error;
 }
 
-async function otherSessions(store: Store, sessionId: string): Promise<string> {
+async function suggestSessions(store: Store, sessionId: string): Promise<string> {
   const ids: string[] = [];
   try {
     for await (const session of allSessions(store)) if (ids.push(session.sessionId) === MAX_COMPARED) break;
   } catch {
     return "haft sessions check says what is wrong with the store."; // the error about the missing session is reported
   }
-  const near = nearNames(sessionId, ids).map((one) => JSON.stringify(one));
+  const near = findNearNames(sessionId, ids).map((one) => JSON.stringify(one));
   if (near.length > 0) return `Did you mean ${near.join(" or ")}?`;
   return ids.length === 0 ? "It has no sessions at all." : "haft sessions list shows what it has.";
 }

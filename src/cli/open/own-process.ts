@@ -4,13 +4,13 @@ import { hostname } from "node:os";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { definitionDigests } from "../../registry/definition-digests.ts";
+import { getDefinitionDigests } from "../../registry/definition-digests.ts";
 import type { CommandContext } from "../command.ts";
 import type { OpenRuntime } from "./open-runtime.ts";
 import { packageVersion } from "../own-package.ts";
 
 /** Returns a digest of the settings that all processes of a store should share. None of them is secret or specific to a machine. */
-export function settingsOf({ config: { runtime, retry, circuit, permission, approval, cache } }: OpenRuntime["config"]): {
+export function settingsDigest({ config: { runtime, retry, circuit, permission, approval, cache } }: OpenRuntime["config"]): {
   readonly configuration: string;
 } {
   const settings = { runtime, retry, circuit, permission, approval, cache };
@@ -24,6 +24,6 @@ export async function announceWorker({ options: { name } }: CommandContext, { ru
     name: name ?? `${hostname()}:${process.pid}`,
     version: packageVersion(),
     places: runtime.places,
-    definitions: { ...definitionDigests(runtime.registry), ...settingsOf(config) },
+    definitions: { ...getDefinitionDigests(runtime.registry), ...settingsDigest(config) },
   });
 }

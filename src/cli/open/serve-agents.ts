@@ -1,15 +1,15 @@
 /** The agents that `haft serve` and `haft worker` run, each in its own session, with the model of the command line or the configuration. */
 import type { Agent } from "../../compose/agent.ts";
 import { createAgent } from "../../compose/agent.ts";
-import { checkedVisibleName } from "../../core/base/visible-name.ts";
+import { checkVisibleName } from "../../core/base/visible-name.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
-import { configuredAgent } from "../commands/chat/chat-agent.ts";
-import { addJobs } from "../commands/chat/chat-tools.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { configuredAgentOptions } from "../commands/chat/chat-agent.ts";
+import { addJobTools } from "../commands/chat/chat-tools.ts";
 import type { ChosenModel } from "../commands/chat/chosen-model.ts";
 import type { CommandContext } from "../command.ts";
-import { HeldAgent } from "./held-agent.ts";
+import { ExclusiveAgent } from "./held-agent.ts";
 import { warn, type OpenRuntime } from "./open-runtime.ts";
 
 export interface ServedAgents {
@@ -23,7 +23,7 @@ export interface ServedAgents {
 
 /** Returns the names of `--agent`. @throws ToolError `invalid_argument` */
 export function agentNames({ options }: CommandContext): readonly string[] {
-  const names = options.agent.map((name) => checkedVisibleName(name, "The name of an agent"));
+  const names = options.agent.map((name) => checkVisibleName(name, "The name of an agent"));
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice === undefined) return names;
   throw new ToolError("invalid_argument", `--agent ${JSON.stringify(twice)} is given twice.`);
@@ -41,20 +41,20 @@ export async function startAgents(
   { open, chosen }: { readonly open: OpenRuntime; readonly chosen: ChosenModel | undefined },
 ): Promise<ServedAgents> {
   const agents = new Map<string, Agent>();
-  const held: HeldAgent[] = [];
+  const exclusiveAgents: ExclusiveAgent[] = [];
   const stop = async (): Promise<void> => {
-    await Promise.all(held.map((one) => one.stop()));
+    await Promise.all(exclusiveAgents.map((one) => one.stop()));
   };
-  const drain = (): void => held.forEach((one) => one.drain());
+  const drain = (): void => exclusiveAgents.forEach((one) => one.drain());
   if (chosen === undefined) return { agents, drain, stop };
-  addJobs(open.runtime.registry, { isOffered: true, triggers: open.triggers });
+  addJobTools(open.runtime.registry, { isOffered: true, triggers: open.triggers });
   const log = (message: string): void => warn(context, message);
   try {
     for (const name of agentNames(context)) {
-      const make = (session: RuntimeSession): Agent => makeAgent(context, { name, open, chosen, session });
-      const one = new HeldAgent({ name, runtime: open.runtime, agents, make, log });
-      held.push(one);
-      await untilAborted(one.start(), context.signal).catch((thrown: unknown) => {
+      const make = (session: RuntimeSession): Agent => createServedAgent(context, { name, open, chosen, session });
+      const one = new ExclusiveAgent({ name, runtime: open.runtime, agents, make, log });
+      exclusiveAgents.push(one);
+      await rejectOnAbort(one.start(), context.signal).catch((thrown: unknown) => {
         if (!context.signal.aborted) throw thrown; // if it is aborted, the command stops at once
       });
     }
@@ -72,10 +72,10 @@ interface AgentParts {
   readonly session: RuntimeSession;
 }
 
-function makeAgent(context: CommandContext, { name, open, chosen, session }: AgentParts): Agent {
+function createServedAgent(context: CommandContext, { name, open, chosen, session }: AgentParts): Agent {
   const { config } = open.config;
   return createAgent({
-    ...configuredAgent({ chosen, config, session, introduction: config.loop.system }),
+    ...configuredAgentOptions({ chosen, config, session, introduction: config.loop.system }),
     offerBackground: true,
     triggers: open.triggers,
     onResult: ({ reason, error }) => {

@@ -5,7 +5,7 @@ import { openServerAccess, type ServerAccess } from "../../server/auth/server-ac
 import { staticToken } from "../../server/auth/static-token.ts";
 import { isLocalAddress } from "../../server/mcp/http-options.ts";
 import type { CommandContext } from "../command.ts";
-import { quietPorts, type OpenRuntime } from "./open-runtime.ts";
+import { stderrPorts, type OpenRuntime } from "./open-runtime.ts";
 
 /** The variable with the token that clients must send. */
 export const TOKEN_VARIABLE = "HAFT_TOKEN";
@@ -16,10 +16,10 @@ export interface Token {
 }
 
 /** Admits clients with the token, a key of the store, or a token of a configured issuer. @throws as `openServerAccess` does */
-export function accessOf(context: CommandContext, { runtime, config: { config } }: OpenRuntime, token: Token): Promise<ServerAccess> {
+export function createServerAccess(context: CommandContext, { runtime, config: { config } }: OpenRuntime, token: Token): Promise<ServerAccess> {
   const { auth, rules = [] } = config.serve ?? {};
   const others = [staticToken({ token: token.text })];
-  return openServerAccess({ access: runtime.store?.access, others, ...auth, rules }, { ...systemPorts, ...quietPorts(context) });
+  return openServerAccess({ access: runtime.store?.access, others, ...auth, rules }, { ...systemPorts, ...stderrPorts(context) });
 }
 
 /** Checks that a non-local address comes with allowed host names. @throws ToolError `invalid_argument` */
@@ -31,7 +31,7 @@ export function checkReachable({ options }: CommandContext, host: string): void 
 }
 
 /** Returns the token of the environment, or makes one for a local address. @throws ToolError `invalid_argument` if another address has none */
-export function tokenOf({ environment }: CommandContext, host: string): Token {
+export function readOrCreateToken({ environment }: CommandContext, host: string): Token {
   const given = environment[TOKEN_VARIABLE];
   if (given !== undefined && given !== "") return { text: given, isNew: false };
   if (isLocalAddress(host)) return { text: systemPorts.ids.next("token").slice("token_".length), isNew: true };

@@ -2,14 +2,14 @@
 import { setTimeout } from "node:timers/promises";
 import type { TelemetryConfig } from "../../config/tables/telemetry-config.ts";
 import { ToolError } from "../../core/error.ts";
-import { cannotLoad, isNotInstalled } from "../../core/late-package.ts";
+import { packageLoadError, isNotInstalled } from "../../core/late-package.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
 type SdkNode = typeof import("@opentelemetry/sdk-node");
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Variables that turn telemetry on. @see https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ */
-const WANTED = [
+const TELEMETRY_VARIABLES = [
   "OTEL_EXPORTER_OTLP_ENDPOINT",
   "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
   "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
@@ -18,7 +18,7 @@ const WANTED = [
   "OTEL_CONFIG_FILE",
 ];
 /** How long sending the remaining data may take at the end, in milliseconds. */
-const LAST_SENDING_MS = 5_000;
+const MAX_FINAL_EXPORT_MS = 5_000;
 /** The key under which the API keeps providers that a program registered before, for example with `node --import`. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 
@@ -38,10 +38,10 @@ export interface TelemetryStart {
 export async function startTelemetry({ config, environment, runtime }: TelemetryStart): Promise<() => Promise<void>> {
   const isOff = config?.enabled === false || environment["OTEL_SDK_DISABLED"]?.toLowerCase() === "true";
   const isRegistered = hasProvider();
-  const isWanted = config !== undefined || isRegistered || WANTED.some((name) => (environment[name] ?? "") !== "");
+  const isWanted = config !== undefined || isRegistered || TELEMETRY_VARIABLES.some((name) => (environment[name] ?? "") !== "");
   if (isOff || !isWanted) return async () => {};
   try {
-    const { telemetry } = await import("../../telemetry/telemetry.ts").catch(notLoaded("@opentelemetry/api"));
+    const { telemetry } = await import("../../telemetry/telemetry.ts").catch(throwNotLoaded("@opentelemetry/api"));
     const stopSending = isRegistered ? async () => {} : await startSending(config, environment);
     const { recordInputs = false, recordOutputs = false } = config ?? {};
     const end = telemetry(runtime, { recordInputs, recordOutputs });
@@ -59,9 +59,9 @@ export async function startTelemetry({ config, environment, runtime }: Telemetry
   }
 }
 
-function notLoaded(name: string): (thrown: unknown) => never {
+function throwNotLoaded(name: string): (thrown: unknown) => never {
   return (thrown) => {
-    throw cannotLoad({ name, need: "telemetry needs it" }, thrown);
+    throw packageLoadError({ name, need: "telemetry needs it" }, thrown);
   };
 }
 
@@ -72,8 +72,8 @@ function hasProvider(): boolean {
 
 /** Starts the SDK, which reads all other variables of the standard itself. */
 async function startSending(config: TelemetryConfig | undefined, environment: Environment): Promise<() => Promise<void>> {
-  const sdkNode = await import("@opentelemetry/sdk-node").catch(notLoaded("@opentelemetry/sdk-node"));
-  const { context, metrics, propagation, trace } = await import("@opentelemetry/api").catch(notLoaded("@opentelemetry/api"));
+  const sdkNode = await import("@opentelemetry/sdk-node").catch(throwNotLoaded("@opentelemetry/sdk-node"));
+  const { context, metrics, propagation, trace } = await import("@opentelemetry/api").catch(throwNotLoaded("@opentelemetry/api"));
   const forget = setVariables({
     ...(config?.endpoint === undefined ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: config.endpoint }),
     OTEL_SERVICE_NAME: config?.serviceName ?? "haft",
@@ -85,7 +85,7 @@ async function startSending(config: TelemetryConfig | undefined, environment: En
   const sdk = startSdk(sdkNode);
   return async () => {
     // a collector that does not answer neither fails the command nor delays its end for longer than this
-    await Promise.race([sdk.shutdown().catch(() => {}), setTimeout(LAST_SENDING_MS, undefined, { ref: false })]);
+    await Promise.race([sdk.shutdown().catch(() => {}), setTimeout(MAX_FINAL_EXPORT_MS, undefined, { ref: false })]);
     for (const api of [trace, metrics, context, propagation]) api.disable();
     forget();
   };

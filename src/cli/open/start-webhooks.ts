@@ -3,10 +3,10 @@ import { ToolError } from "../../core/error.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { isLoopback } from "../../config/trust/server-rights.ts";
 import type { WebhookConfig } from "../../config/tables/webhooks-config.ts";
-import { webhookKey } from "../../server/webhooks/sign-webhook.ts";
+import { decodeWebhookSecret } from "../../server/webhooks/sign-webhook.ts";
 import { WebhookSender, type WebhookOptions } from "../../server/webhooks/webhook-sender.ts";
 import type { CommandContext } from "../command.ts";
-import { quietPorts, type OpenRuntime } from "./open-runtime.ts";
+import { stderrPorts, type OpenRuntime } from "./open-runtime.ts";
 
 /** Starts to send the webhooks of a configuration. The returned function stops it. @throws ToolError `invalid_config`, as a rejection */
 export async function startWebhooks(context: CommandContext, { runtime, config }: OpenRuntime): Promise<() => Promise<void>> {
@@ -25,7 +25,7 @@ export async function startWebhooks(context: CommandContext, { runtime, config }
     store,
     webhooks: webhooks.map((webhook, index) => optionsOf(webhook, { index, environment: context.environment })),
     allowPrivate: webhooks.flatMap(({ url, allowPrivate = [] }) => [...allowPrivate, ...(isLoopback(url) ? [new URL(url).host] : [])]),
-    ports: { ...systemPorts, ...quietPorts(context) },
+    ports: { ...systemPorts, ...stderrPorts(context) },
   });
   await sender.start();
   return () => sender.close();
@@ -43,7 +43,7 @@ function optionsOf({ url, secret, events }: WebhookConfig, { index, environment 
     throw new ToolError("invalid_config", `webhooks[${index}].secret: the environment variable ${name} is not set.`);
   const options = { url, secret: value, ...omitUndefined({ types: events }) };
   try {
-    webhookKey(value);
+    decodeWebhookSecret(value);
   } catch (thrown: unknown) {
     const { message, hint } = ToolError.fromUnknown(thrown);
     throw new ToolError(

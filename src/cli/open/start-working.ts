@@ -26,10 +26,10 @@ export function workerOptions(context: CommandContext, { config }: LoadedConfig)
  * @throws ToolError, as a rejection, `invalid_argument` or `unavailable` if jobs are to be left to others and cannot be; else as `HaftServer.work`
  * does
  */
-export async function startWorking(context: CommandContext, { runtime, config }: OpenRuntime, server: HaftServer): Promise<void> {
+export async function startWorker(context: CommandContext, { runtime, config }: OpenRuntime, server: HaftServer): Promise<void> {
   const { queue } = runtime.store ?? {};
   if (leavesJobs(context, config)) {
-    if (queue === undefined) throw noQueue();
+    if (queue === undefined) throw noQueueError();
     return queue.open();
   }
   if (queue === undefined) return;
@@ -45,7 +45,7 @@ export async function startWorking(context: CommandContext, { runtime, config }:
   }
 }
 
-export function noQueue(): ToolError {
+export function noQueueError(): ToolError {
   return new ToolError("invalid_argument", "Jobs can be left to other processes only with a store in PostgreSQL.", {
     hint: "Give --store postgres://…, or name one in the configuration.",
   });

@@ -13,7 +13,7 @@ export function thirdPartyToolsets({ config }: Pick<OpenRuntime, "config">): Rea
 const DESCRIBED_ELSEWHERE: ReadonlySet<string> = new Set(["mcp", "rest"]);
 
 /** Returns suspicious text in the definition of a third-party tool; empty for tools that the configuration defines itself. */
-export function suspicions({ tool, toolset }: RegisteredTool, thirdParty: ReadonlySet<string>): readonly string[] {
+export function findSuspicions({ tool, toolset }: RegisteredTool, thirdParty: ReadonlySet<string>): readonly string[] {
   const isDescribed = toolset.engine !== undefined && DESCRIBED_ELSEWHERE.has(toolset.engine.kind);
   return isDescribed || thirdParty.has(toolset.name) ? suspiciousText(tool) : [];
 }

@@ -7,14 +7,14 @@ const MAX_SHOWN = 4;
 export class CallNesting {
   readonly #depths = new Map<string, number>();
   /** The call that began each session, by session id. */
-  readonly #begunBy = new Map<string, string>();
+  readonly #startedBy = new Map<string, string>();
   readonly #callers = new Set<string>();
 
   /** Call with every event. */
-  notice(event: RuntimeEvent): void {
-    if (event.type === "session-start" && event.parentCall !== undefined) this.#begunBy.set(event.sessionId, event.parentCall.callId);
+  handleEvent(event: RuntimeEvent): void {
+    if (event.type === "session-start" && event.parentCall !== undefined) this.#startedBy.set(event.sessionId, event.parentCall.callId);
     if (event.type !== "call-start") return;
-    const caller = event.parentCallId ?? this.#begunBy.get(event.sessionId);
+    const caller = event.parentCallId ?? this.#startedBy.get(event.sessionId);
     if (caller === undefined) return;
     this.#callers.add(caller);
     this.#depths.set(event.callId, Math.min(this.depthOf(caller) + 1, MAX_SHOWN));

@@ -28,7 +28,7 @@ const STATE_WORDS: Readonly<Record<DriftState, string>> = {
 /** Prints a line for each toolset, and below it each new, changed or removed tool with its differences. */
 export function printDrift({ out }: CommandContext, { toolsets }: LockDrift, seen: readonly SeenToolset[]): void {
   for (const drift of toolsets) {
-    out.print(`${marked(out, drift.state, out.paint("bold", safeText(drift.toolset)))}  ${summaryOf(drift)}`);
+    out.print(`${withMark(out, drift.state, out.paint("bold", safeText(drift.toolset)))}  ${summaryOf(drift)}`);
     writeLines(out, drift.notes, 4);
     for (const tool of drift.tools) if (tool.state !== "same") printTool(out, tool, findTool(seen, drift.toolset, tool.name));
   }
@@ -50,7 +50,7 @@ export function driftJson({ toolsets }: LockDrift, seen: readonly SeenToolset[])
 }
 
 function printTool(out: Screen, { name, state, details }: ToolDrift, tool: Tool | undefined): void {
-  const start = `    ${marked(out, state, safeText(name))}`;
+  const start = `    ${withMark(out, state, safeText(name))}`;
   const description = state === "new" ? (tool?.description ?? "") : "";
   const fits = !description.includes("\n") && description.length <= out.width - name.length - 8;
   out.print(`${start}${fits ? `  ${safeText(description)}` : ""}`.trimEnd());
@@ -85,7 +85,7 @@ function summaryOf({ state, tools }: ToolsetDrift): string {
   return [plural(there, "tool"), ...(counts.length === 0 ? [STATE_WORDS[state]] : counts)].join(", ");
 }
 
-function marked(out: Screen, state: ToolDrift["state"], text: string): string {
+function withMark(out: Screen, state: ToolDrift["state"], text: string): string {
   const [mark, style] = MARKS[state];
   return `${out.paint(style, mark)} ${text}`;
 }

@@ -2,8 +2,8 @@
 import type { ErrorInfo } from "../../core/error.ts";
 import { resultText, type Repair, type ToolResult } from "../../core/result.ts";
 import { plural } from "../../core/base/wording.ts";
-import { cut, duration, oneLine, safeText, wrap, type Screen } from "../terminal/terminal-text.ts";
-import { columnsOf, padColumns } from "../terminal/text-width.ts";
+import { truncateToWidth, formatDuration, toOneLine, safeText, wrap, type Screen } from "../terminal/terminal-text.ts";
+import { countColumns, padColumns } from "../terminal/text-width.ts";
 
 const MARKS = { ok: "✓", partial: "~", error: "✗", cancelled: "✗", skipped: "-", pending: "…" } as const;
 const COLOURS = { ok: "green", partial: "yellow", error: "red", cancelled: "red", skipped: "dim", pending: "dim" } as const;
@@ -32,9 +32,9 @@ export function resultLines(result: ToolResult, style: ResultStyle): readonly st
   const { paint } = screen;
   const name = padColumns(safeText(result.name), nameWidth);
   const origin = result.origin === "live" ? "" : `  ${result.origin}`;
-  const took = duration(result.durationMs).padStart(7) + origin;
+  const took = formatDuration(result.durationMs).padStart(7) + origin;
   const head = `  ${paint(COLOURS[result.status], MARKS[result.status])} ${label} ${name}  ${paint("dim", took)}`;
-  const left = width - columnsOf(`  ✓ ${label} ${name}  ${took}  `);
+  const left = width - countColumns(`  ✓ ${label} ${name}  ${took}  `);
   const under = width - INDENT.length;
   const { line, block } = result.error === undefined ? answerParts(result, left, under) : errorParts(result, result.error, under);
   const facts = [
@@ -47,7 +47,7 @@ export function resultLines(result: ToolResult, style: ResultStyle): readonly st
     ...block.map((text) => `${INDENT}${text}`),
     ...facts.map((fact) => `${INDENT}${paint("dim", fact)}`),
     ...result.repairs.map((repair) => `${INDENT}${paint("yellow", repairText(repair))}`),
-    ...result.warnings.map((warning) => `${INDENT}${paint("yellow", oneLine(warning, MAX_NOTE_LENGTH))}`),
+    ...result.warnings.map((warning) => `${INDENT}${paint("yellow", toOneLine(warning, MAX_NOTE_LENGTH))}`),
   ];
 }
 
@@ -60,39 +60,39 @@ interface AnswerParts {
 
 function answerParts(result: ToolResult, left: number, width: number): AnswerParts {
   const text = resultText(result).trimEnd();
-  if (!text.includes("\n")) return { line: oneLine(text, left), block: [] };
+  if (!text.includes("\n")) return { line: toOneLine(text, left), block: [] };
   const lines = text.split("\n");
-  const first = lines.slice(0, MAX_BLOCK_LINES).map((line) => safeText(cut(line.trimEnd(), MAX_LINE_LENGTH)).replaceAll("\t", "  "));
+  const first = lines.slice(0, MAX_BLOCK_LINES).map((line) => safeText(truncateToWidth(line.trimEnd(), MAX_LINE_LENGTH)).replaceAll("\t", "  "));
   const margin = Math.min(...first.filter((line) => line.trim() !== "").map((line) => line.search(/\S/u)));
-  const shown = first.map((line) => cut(line.slice(margin).trimEnd(), width));
+  const shown = first.map((line) => truncateToWidth(line.slice(margin).trimEnd(), width));
   const hidden = lines.length - shown.length;
   return { line: "", block: hidden > 0 ? [...shown, `… and ${plural(hidden, "more line")}`] : shown };
 }
 
 function errorParts(result: ToolResult, error: ErrorInfo, width: number): AnswerParts {
   const { error: _error, ...answer } = result;
-  const text = cut(resultText(answer), MAX_NOTE_LENGTH);
+  const text = truncateToWidth(resultText(answer), MAX_NOTE_LENGTH);
   const parts = [error.message, ...(error.details ?? []), error.operatorHint ?? error.hint ?? "", text].filter((part) => part !== "");
   return { line: error.code, block: parts.flatMap((part) => wrap(part, width)) };
 }
 
 /** Returns `repaired $.days: "3" → 3`, or `filled in $.days: missing → 1` for a default. */
 export function repairText(repair: Repair): string {
-  return `${repair.kind === "defaulted" ? "filled in" : "repaired"} ${safeText(repair.path)}: ${oneLine(repair.note, MAX_NOTE_LENGTH)}`;
+  return `${repair.kind === "defaulted" ? "filled in" : "repaired"} ${safeText(repair.path)}: ${toOneLine(repair.note, MAX_NOTE_LENGTH)}`;
 }
 
 /** Returns lines for an error, its details and its hint. */
 export function errorLines(error: ErrorInfo, { paint }: Pick<Screen, "paint">): string {
-  const { headline, details } = withoutRepetition(error);
+  const { headline, details } = removeRepetition(error);
   const lines = [`${paint("red", `haft: ${error.code}:`)} ${safeText(headline)}`, ...details.map((detail) => `  ${safeText(detail)}`)];
-  if (error.retryAfterMs !== undefined) lines.push(`  It may be tried again in ${duration(error.retryAfterMs)}.`);
+  if (error.retryAfterMs !== undefined) lines.push(`  It may be tried again in ${formatDuration(error.retryAfterMs)}.`);
   const hint = error.operatorHint ?? error.hint;
   if (hint !== undefined) lines.push(`  ${safeText(hint)}`);
   return lines.join("\n");
 }
 
 /** Removes a repetition: the message of a bad file is its first problem, "(and 4 more)", and its details are all problems, or the first twenty. */
-function withoutRepetition({ message, details = [] }: ErrorInfo): { readonly headline: string; readonly details: readonly string[] } {
+function removeRepetition({ message, details = [] }: ErrorInfo): { readonly headline: string; readonly details: readonly string[] } {
   const [first] = details;
   if (first === undefined || !message.startsWith(first)) return { headline: message, details };
   const more = Number(/^ \(and (\d+) more\)$/u.exec(message.slice(first.length))?.[1] ?? 0);

@@ -1,12 +1,12 @@
 /** Prints a simulation: the state that would change, the writes that were pretended, and that nothing was changed. */
 import { valueText } from "../../core/content.ts";
 import { applyPatch, type JsonPatchStep } from "../../core/base/json-patch.ts";
-import { unescapeStep } from "../../core/base/json-pointer.ts";
+import { unescapePointerStep } from "../../core/base/json-pointer.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { SessionDiff, StateDifference } from "../../session/session-diff.ts";
 import type { CommandContext } from "../command.ts";
-import { oneLine, safeText, type Screen } from "../terminal/terminal-text.ts";
+import { toOneLine, safeText, type Screen } from "../terminal/terminal-text.ts";
 import { lineWidth } from "../terminal/text-width.ts";
 
 const NOTHING = "nothing";
@@ -34,11 +34,11 @@ export function printSimulation({ options, out, screen = out }: SimulationOutput
   const width = lineWidth(screen);
   const writes = pretended.filter((key) => !WITHIN_TOOLSET.test(key));
   printList(screen, "state that would differ", {
-    lines: shownChanges(state, width - 2),
+    lines: formatChanges(state, width - 2),
     count: state.reduce((sum, { patch }) => sum + patch.length, 0),
   });
   printList(screen, "writes that were only simulated", {
-    lines: writes.slice(0, MAX_LINES).map((key) => oneLine(key, width - 2)),
+    lines: writes.slice(0, MAX_LINES).map((key) => toOneLine(key, width - 2)),
     count: writes.length,
   });
   const how =
@@ -47,12 +47,12 @@ export function printSimulation({ options, out, screen = out }: SimulationOutput
 }
 
 /** The first lines of a list, and its whole length. */
-interface ListStart {
+interface PartialList {
   readonly lines: readonly string[];
   readonly count: number;
 }
 
-function printList(screen: Screen, title: string, { lines, count }: ListStart): void {
+function printList(screen: Screen, title: string, { lines, count }: PartialList): void {
   if (count === 0) return;
   const hidden = count - lines.length;
   const shown = hidden > 0 ? [...lines, `… and ${plural(hidden, "more line")}`] : lines;
@@ -60,14 +60,14 @@ function printList(screen: Screen, title: string, { lines, count }: ListStart): 
 }
 
 /** Returns one line for each patch step, up to `MAX_LINES`. */
-export function shownChanges(state: readonly StateDifference[], width: number): readonly string[] {
+export function formatChanges(state: readonly StateDifference[], width: number): readonly string[] {
   const lines: string[] = [];
   for (const difference of state) {
     let value = difference.before;
     for (const step of difference.patch) {
       if (lines.length === MAX_LINES) return lines;
       const next = applyPatch(value, [step]);
-      lines.push(changeLine(difference, { step, from: before(value, step), width }));
+      lines.push(changeLine(difference, { step, from: valueBefore(value, step), width }));
       value = next;
     }
   }
@@ -83,30 +83,30 @@ interface Change {
 
 /** Returns `shop cart/items/0: 1 → 2`. Both sides are cut to fit, and begin shortly before their difference. */
 function changeLine({ toolset, key }: StateDifference, { step, from, width }: Change): string {
-  const place = `${safeText(toolset)} ${oneLine(key + step.path, width / 2)}: `;
+  const place = `${safeText(toolset)} ${toOneLine(key + step.path, width / 2)}: `;
   const room = Math.max(LEAST_VALUE, Math.floor((width - place.length - 3) / 2));
-  const [old, now] = [spell(from), spell(step.op === "remove" ? undefined : step.value)];
-  const start = old.length > room || now.length > room ? differenceOf(old, now) : 0;
-  return `${place}${oneLine(fromStart(old, start), room)} → ${oneLine(fromStart(now, start), room)}`;
+  const [old, now] = [formatValue(from), formatValue(step.op === "remove" ? undefined : step.value)];
+  const start = old.length > room || now.length > room ? findDifference(old, now) : 0;
+  return `${place}${toOneLine(skipStart(old, start), room)} → ${toOneLine(skipStart(now, start), room)}`;
 }
 
 /** Returns where to start two values so that their difference is visible. */
-function differenceOf(old: string, now: string): number {
+function findDifference(old: string, now: string): number {
   let at = 0;
   while (at < old.length && old[at] === now[at]) at++;
   return Math.max(0, at - LEAD);
 }
 
-function fromStart(text: string, start: number): string {
+function skipStart(text: string, start: number): string {
   return start === 0 ? text : `…${text.slice(start).replace(/^[\udc00-\udfff]/u, "")}`;
 }
 
 /** Returns the value that a step replaces or removes; undefined for a step that adds one. */
-function before(value: JsonValue | undefined, { op, path }: JsonPatchStep): JsonValue | undefined {
+function valueBefore(value: JsonValue | undefined, { op, path }: JsonPatchStep): JsonValue | undefined {
   if (op === "add") return undefined;
   let found = value;
   for (const token of path.split("/").slice(1)) {
-    const key = unescapeStep(token);
+    const key = unescapePointerStep(token);
     if (isJsonArray(found)) found = found[Number(key)];
     else if (isJsonObject(found) && Object.hasOwn(found, key)) found = found[key];
     else return undefined;
@@ -114,6 +114,6 @@ function before(value: JsonValue | undefined, { op, path }: JsonPatchStep): Json
   return found;
 }
 
-function spell(value: JsonValue | undefined): string {
+function formatValue(value: JsonValue | undefined): string {
   return value === undefined ? NOTHING : typeof value === "string" ? JSON.stringify(value) : valueText(value);
 }

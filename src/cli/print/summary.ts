@@ -10,7 +10,7 @@ export class Summary {
   #orphans = 0;
   #lateEnds = 0;
 
-  count(event: RuntimeEvent): void {
+  countEvent(event: RuntimeEvent): void {
     if (event.type === "call-end") this.#results.push(event.result);
     else if (event.type === "call-retry") this.#retries++;
     else if (event.type === "call-orphan") this.#orphans++;

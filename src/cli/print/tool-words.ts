@@ -6,8 +6,8 @@ import type { Registry } from "../../registry/registry.ts";
 import { toolDefinition, type ToolDefinition } from "../../registry/tool-definition.ts";
 import { compareNames } from "../../registry/tool-search.ts";
 import type { CommandContext } from "../command.ts";
-import { columnFor, oneLine, safeText } from "../terminal/terminal-text.ts";
-import { columnsOf } from "../terminal/text-width.ts";
+import { columnWidth, toOneLine, safeText } from "../terminal/terminal-text.ts";
+import { countColumns } from "../terminal/text-width.ts";
 
 /** Maximum width of the column of names; a wider name gets a line of its own. */
 const MAX_NAME_WIDTH = 40;
@@ -23,16 +23,16 @@ export function printTools({ out, options }: CommandContext, tools: readonly Reg
     return;
   }
   const names = tools.map((registered) => safeText(registered.qualifiedName));
-  const nameWidth = columnFor(names, MAX_NAME_WIDTH);
+  const nameWidth = columnWidth(names, MAX_NAME_WIDTH);
   for (const [index, registered] of tools.entries()) {
     const name = names[index] ?? "";
     const effect = (registered.denied === undefined ? effectWord(registered) : "denied").padEnd(EFFECT_WIDTH);
     const colour = registered.denied === undefined ? "cyan" : "red";
     const left = out.width - nameWidth - EFFECT_WIDTH - 4;
     const isNarrow = left < LEAST_DESCRIPTION;
-    const description = oneLine(registered.tool.description, isNarrow ? out.width - INDENT.length : left);
+    const description = toOneLine(registered.tool.description, isNarrow ? out.width - INDENT.length : left);
     // A name that is wider than its column gets its own line, so that the columns of all others stay aligned.
-    const gap = columnsOf(name) > nameWidth ? `\n${" ".repeat(nameWidth)}` : " ".repeat(nameWidth - columnsOf(name));
+    const gap = countColumns(name) > nameWidth ? `\n${" ".repeat(nameWidth)}` : " ".repeat(nameWidth - countColumns(name));
     const end = isNarrow && description !== "" ? `\n${INDENT}${description}` : `  ${description}`;
     out.print(`${out.paint("bold", name)}${gap}  ${out.paint(colour, effect)}${end}`.trimEnd());
   }

@@ -2,19 +2,19 @@
 import type { QuestionAnswer, Ask as AskPerson, AskRequest } from "../../core/ask.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Ask, CommandContext } from "../command.ts";
-import { inLine } from "./in-line.ts";
+import { enqueueQuestion } from "./in-line.ts";
 import { safeText, type Screen } from "./terminal-text.ts";
 
 /** Maximum number of fields of a form that is filled in at a terminal. */
 const MAX_FIELDS = 50;
 
 /** Returns a function that asks the person; undefined without a terminal, so that every question ends as `cancel`. */
-export function personAsk({ ask, err }: Pick<CommandContext, "ask" | "err">): AskPerson | undefined {
+export function createPersonAsk({ ask, err }: Pick<CommandContext, "ask" | "err">): AskPerson | undefined {
   if (ask === undefined) return undefined;
-  return (request) => inLine(ask, () => new Conversation(request, ask, err).hold());
+  return (request) => enqueueQuestion(ask, () => new QuestionDialog(request, ask, err).getAnswer());
 }
 
-class Conversation {
+class QuestionDialog {
   readonly #request: AskRequest;
   readonly #ask: Ask;
   readonly #screen: Screen;
@@ -25,49 +25,49 @@ class Conversation {
     this.#screen = screen;
   }
 
-  async hold(): Promise<QuestionAnswer> {
+  async getAnswer(): Promise<QuestionAnswer> {
     const { asker, toolName, message, url, schema, signal } = this.#request;
     signal.throwIfAborted();
     const from = asker === toolName ? safeText(toolName) : `${safeText(asker)}, in a call of ${safeText(toolName)}`;
-    this.#say(this.#screen.paint("yellow", `\n  ? ${from} asks: ${safeText(message)}`));
-    if (url !== undefined) return await this.#yesOrNo(`    It wants you to open ${safeText(url)}\n  Did you? [y]es, [n]o: `);
+    this.#print(this.#screen.paint("yellow", `\n  ? ${from} asks: ${safeText(message)}`));
+    if (url !== undefined) return await this.#askYesOrNo(`    It wants you to open ${safeText(url)}\n  Did you? [y]es, [n]o: `);
     const fields = fieldsOf(schema);
-    if (fields.length === 0) return await this.#yesOrNo("  [y]es, [n]o: ");
+    if (fields.length === 0) return await this.#askYesOrNo("  [y]es, [n]o: ");
     if (fields.length > MAX_FIELDS) return { action: "cancel" };
-    const first = await this.#yesOrNo(`  Fill in ${fields.length === 1 ? "one field" : `${fields.length} fields`}? [y]es, [n]o: `);
-    return first.action === "accept" ? { action: "accept", content: await this.#fillIn(fields) } : first;
+    const first = await this.#askYesOrNo(`  Fill in ${fields.length === 1 ? "one field" : `${fields.length} fields`}? [y]es, [n]o: `);
+    return first.action === "accept" ? { action: "accept", content: await this.#askFields(fields) } : first;
   }
 
-  async #yesOrNo(question: string): Promise<QuestionAnswer> {
+  async #askYesOrNo(question: string): Promise<QuestionAnswer> {
     for (;;) {
       const text = ((await this.#ask(question, this.#request.signal)) ?? "").trim().toLowerCase();
       if (text === "y" || text === "yes") return { action: "accept" };
       if (text === "n" || text === "no" || text === "") return { action: "decline" };
-      this.#say("  Type y or n.");
+      this.#print("  Type y or n.");
     }
   }
 
-  async #fillIn(fields: readonly Field[]): Promise<JsonObject> {
+  async #askFields(fields: readonly Field[]): Promise<JsonObject> {
     const content: Record<string, JsonValue> = {};
     for (const field of fields) {
-      const value = await this.#fillInOne(field);
+      const value = await this.#askField(field);
       if (value !== undefined) Object.defineProperty(content, field.name, { value, enumerable: true });
     }
     return content;
   }
 
-  async #fillInOne(field: Field): Promise<JsonValue | undefined> {
+  async #askField(field: Field): Promise<JsonValue | undefined> {
     for (;;) {
       const text = ((await this.#ask(`    ${labelOf(field)}: `, this.#request.signal)) ?? "").trim();
       if (text === "" && field.fallback !== undefined) return field.fallback;
       if (text === "" && !field.required) return undefined;
       const value = text === "" ? undefined : readValue(field, text);
       if (value !== undefined) return value;
-      this.#say(`    ${text === "" ? "It is needed." : `That is not ${kindOf(field)}.`}`);
+      this.#print(`    ${text === "" ? "It is needed." : `That is not ${kindOf(field)}.`}`);
     }
   }
 
-  #say(text: string): void {
+  #print(text: string): void {
     this.#screen.print(text);
   }
 }

@@ -5,7 +5,7 @@ import type { ApprovalConfig } from "../../config/tables/policy-config.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { previewLines } from "../commands/approvals/preview-lines.ts";
 import type { Ask, CommandContext } from "../command.ts";
-import { inLine } from "./in-line.ts";
+import { enqueueQuestion } from "./in-line.ts";
 import { safeJson, safeText, type Screen } from "./terminal-text.ts";
 
 const ANSWERS: ReadonlyMap<string, ApprovalAnswer> = new Map([
@@ -21,13 +21,13 @@ const ANSWERS: ReadonlyMap<string, ApprovalAnswer> = new Map([
 ]);
 
 /** Returns an approver that allows everything with `--yes`, and else asks the person; undefined without a terminal. */
-export function personApprover({ options, ask, err }: CommandContext): Approver | undefined {
+export function createPersonApprover({ options, ask, err }: CommandContext): Approver | undefined {
   if (options.yes) return () => "allow-once";
-  return ask === undefined ? undefined : askPerson(ask, err);
+  return ask === undefined ? undefined : createApprover(ask, err);
 }
 
 /** Returns an approver for use without a terminal if the configuration enables the inbox. It prints that the call waits, and never answers itself. */
-export function inboxApprover({ err }: CommandContext, { inbox }: ApprovalConfig): Approver | undefined {
+export function createInboxApprover({ err }: CommandContext, { inbox }: ApprovalConfig): Approver | undefined {
   if (inbox !== true) return undefined;
   return ({ id, toolName, reason }) => {
     err.print(`? ${safeText(toolName)} waits for approval. ${safeText(reason)} Answer it with: haft approvals allow ${safeText(id)}`);
@@ -39,17 +39,17 @@ export function inboxApprover({ err }: CommandContext, { inbox }: ApprovalConfig
  * Makes an approver that shows the whole call and asks until the answer is yes, no or always. Enter alone means no. Questions of parallel calls are
  * asked one after another.
  */
-function askPerson(ask: Ask, screen: Screen): Approver {
-  return (request) => inLine(ask, () => askUntilClear(request, ask, screen));
+function createApprover(ask: Ask, screen: Screen): Approver {
+  return (request) => enqueueQuestion(ask, () => askUntilClear(request, ask, screen));
 }
 
 async function askUntilClear(request: ApprovalRequest, ask: Ask, screen: Screen): Promise<ApprovalAnswer> {
   request.signal.throwIfAborted(); // answered while it waited, by an "always" or the end of the call
   const description = safeText(request.description).replaceAll(/^/gmu, "    ");
   screen.print(`\n  ${screen.paint("yellow", `? May ${safeText(request.toolName)} run? ${safeText(request.reason)}`)}`);
-  screen.print(`${screen.paint("dim", description)}\n${shownInput(request.input, "    ")}`);
+  screen.print(`${screen.paint("dim", description)}\n${formatInput(request.input, "    ")}`);
   for (const { toolName, input } of request.within ?? [])
-    screen.print(`${screen.paint("dim", `    It is made in ${safeText(toolName)}:`)}\n${shownInput(input, "      ")}`);
+    screen.print(`${screen.paint("dim", `    It is made in ${safeText(toolName)}:`)}\n${formatInput(input, "      ")}`);
   for (const line of coveredLines(request.covers ?? [], screen)) screen.print(line);
   for (;;) {
     const text = (await ask(questionOf(request), request.signal)) ?? "";
@@ -77,7 +77,7 @@ async function showPreview(preview: NonNullable<ApprovalRequest["preview"]>, scr
 }
 
 /** Formats an input as JSON, and a string of several lines, such as a program, as plain text. */
-function shownInput(input: JsonObject, indent: string): string {
+function formatInput(input: JsonObject, indent: string): string {
   const hasLines = Object.values(input).some((value) => typeof value === "string" && value.includes("\n"));
   const lines = hasLines ? Object.entries(input).flatMap(fieldLines) : safeJson(input, 2).split("\n");
   return lines.map((line) => indent + line).join("\n");

@@ -1,4 +1,4 @@
-import { cut, type Screen } from "./terminal-text.ts";
+import { truncateToWidth, type Screen } from "./terminal-text.ts";
 
 /** How long work must take before its progress is shown, in milliseconds. */
 const QUIET_MS = 1_000;
@@ -16,12 +16,12 @@ export class Progress {
   }
 
   /** Shows the progress if the last update is long enough ago. Call it often. */
-  tell(text: () => string): void {
+  show(text: () => string): void {
     if (this.#nextAt === Infinity) return;
     const now = performance.now();
     if (now < this.#nextAt) return;
     this.#nextAt = now + STEP_MS;
-    const line = cut(text(), this.#screen.width - 1);
+    const line = truncateToWidth(text(), this.#screen.width - 1);
     this.#screen.write(`\r${this.#screen.paint("dim", line.padEnd(this.#shown))}`);
     this.#shown = line.length;
   }
@@ -34,7 +34,7 @@ export class Progress {
 }
 
 /** Yields the same values, and shows how many there were so far. */
-export async function* counted<Value>(
+export async function* withProgress<Value>(
   values: AsyncIterable<Value>,
   progress: Progress,
   text: (count: number) => string,
@@ -42,7 +42,7 @@ export async function* counted<Value>(
   let count = 0;
   for await (const value of values) {
     count++;
-    progress.tell(() => text(count));
+    progress.show(() => text(count));
     yield value;
   }
 }

@@ -2,7 +2,7 @@
 import { clearScreenDown, createInterface, cursorTo, moveCursor, type Interface } from "node:readline";
 import type { AskOptions } from "../command.ts";
 import type { Output } from "./terminal-text.ts";
-import { Typing } from "./typing.ts";
+import { KeyActivity } from "./typing.ts";
 
 /** A terminal: its keyboard and its screen. */
 export interface Terminal {
@@ -29,11 +29,11 @@ interface Question {
 }
 
 /** Turns "bracketed paste" on. @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html */
-const MARK_PASTES = "\u001b[?2004h";
-const MARK_NO_PASTES = "\u001b[?2004l";
+const ENABLE_PASTE_MARKS = "\u001b[?2004h";
+const DISABLE_PASTE_MARKS = "\u001b[?2004l";
 
 /** Returns the empty lines before a question of one line, which move with it. */
-function gapOf(text: string): string {
+function leadingGap(text: string): string {
   const gap = /^\n*/u.exec(text)?.[0] ?? "";
   return text.indexOf("\n", gap.length) < 0 ? gap : "";
 }
@@ -48,8 +48,8 @@ function closeLine(question: Question): void {
 export class TerminalPrompt {
   readonly #terminal: Terminal;
   readonly #questions: Question[] = [];
-  readonly #outputs: HeldOutput[] = [];
-  readonly #typing = new Typing();
+  readonly #outputs: LineBufferedOutput[] = [];
+  readonly #keyActivity = new KeyActivity();
   /** The line of the current question. */
   #line: Interface | undefined;
 
@@ -70,22 +70,22 @@ export class TerminalPrompt {
     if (signal.aborted) withdraw();
     else if (isPrompt && this.#questions.length > 0) this.#questions.unshift(question);
     else {
-      if (this.#questions.length === 0) this.#typing.reset();
-      this.#suspend();
+      if (this.#questions.length === 0) this.#keyActivity.reset();
+      this.#suspendQuestion();
       this.#questions.push(question);
       const start = text.lastIndexOf("\n") + 1;
       this.#terminal.output.write(text.slice(0, start));
-      this.#open(question);
+      this.#openQuestion(question);
     }
     return promise.finally(() => {
       signal.removeEventListener("abort", withdraw);
-      this.#end(question);
+      this.#closeQuestion(question);
     });
   };
 
   /** Wraps an output so that complete lines appear above an open question. The rest waits for the end of its line, or of the question. */
-  above(output: Output): Output {
-    const held = new HeldOutput(output, this);
+  wrapOutput(output: Output): Output {
+    const held = new LineBufferedOutput(output, this);
     this.#outputs.push(held);
     return {
       write: (text) => held.write(text),
@@ -105,52 +105,52 @@ export class TerminalPrompt {
   }
 
   /** Calls `write` without disturbing the line that is being typed. */
-  around(write: () => void): void {
+  writeAbove(write: () => void): void {
     const line = this.#line;
     const question = this.#questions.at(-1);
     if (line === undefined || question === undefined) return write();
-    this.#hide(line, question);
+    this.#eraseLine(line, question);
     write();
-    this.#terminal.output.write(gapOf(question.text));
+    this.#terminal.output.write(leadingGap(question.text));
     Object.assign(line, { prevRows: 0 }); // the rows in which it was drawn are gone
     line.prompt(true);
   }
 
-  #hide(line: Interface, { text }: Question): void {
+  #eraseLine(line: Interface, { text }: Question): void {
     const { output } = this.#terminal;
-    moveCursor(output, 0, -line.getCursorPos().rows - gapOf(text).length);
+    moveCursor(output, 0, -line.getCursorPos().rows - leadingGap(text).length);
     cursorTo(output, 0);
     clearScreenDown(output);
   }
 
-  #open(question: Question): void {
-    if (question.isPrompt) this.#show(question);
-    else this.#dropTypedAhead(question);
+  #openQuestion(question: Question): void {
+    if (question.isPrompt) this.#showQuestion(question);
+    else this.#discardTypedAhead(question);
   }
 
   /** Reads and drops what was typed while no question was open: the terminal has kept it, and would take it as the answer. */
-  #dropTypedAhead(question: Question): void {
-    const line = this.#lineOf(question, { terminal: true });
+  #discardTypedAhead(question: Question): void {
+    const line = this.#createLine(question, { terminal: true });
     line.on("close", () => {
       if (question.line === line) question.resolve(undefined);
     });
     const showWhenQuiet = async (): Promise<void> => {
-      await this.#typing.quiet();
+      await this.#keyActivity.waitUntilQuiet();
       if (question.line !== line) return;
       closeLine(question);
-      this.#show(question);
+      this.#showQuestion(question);
     };
     showWhenQuiet().catch(question.reject);
   }
 
-  #lineOf(question: Question, options: { readonly output: NodeJS.WritableStream } | { readonly terminal: true }): Interface {
+  #createLine(question: Question, options: { readonly output: NodeJS.WritableStream } | { readonly terminal: true }): Interface {
     const { input, output, marksPastes, onInterrupt } = this.#terminal;
     const line = createInterface({ input, ...options });
     question.line = line;
-    const unwatch = this.#typing.watch(input);
-    const markNoPastes = (): void => void output.write(MARK_NO_PASTES);
+    const unwatch = this.#keyActivity.watch(input);
+    const markNoPastes = (): void => void output.write(DISABLE_PASTE_MARKS);
     if (marksPastes) {
-      output.write(MARK_PASTES);
+      output.write(ENABLE_PASTE_MARKS);
       process.once("exit", markNoPastes); // even if the process ends at once
     }
     line.once("close", () => {
@@ -162,15 +162,15 @@ export class TerminalPrompt {
     line.on("SIGINT", onInterrupt);
     line.on("SIGCONT", () => {
       line.resume(); // Ctrl-Z has paused it, and the shell has used the terminal since
-      if (marksPastes) output.write(MARK_PASTES);
+      if (marksPastes) output.write(ENABLE_PASTE_MARKS);
     });
     line.on("error", () => question.resolve(undefined)); // the terminal was closed, which is the end of its input
     return line;
   }
 
-  #show(question: Question): void {
+  #showQuestion(question: Question): void {
     const { output } = this.#terminal;
-    const line = this.#lineOf(question, { output });
+    const line = this.#createLine(question, { output });
     this.#line = line;
     if (question.isPrompt) this.#endTypedAhead(line);
     line.on("close", () => {
@@ -182,9 +182,9 @@ export class TerminalPrompt {
     line.on("line", (text) => question.typed.push(text));
     line.question(question.text.slice(question.text.lastIndexOf("\n") + 1), (text) => {
       question.typed.push(text);
-      this.#leaveLine(); // the line stays on the screen as it is
+      this.#releaseLine(); // the line stays on the screen as it is
       question.settle = () => question.resolve([...question.typed, ...(line.line === "" ? [] : [line.line])].join("\n"));
-      void this.#typing.quiet().then(question.settle);
+      void this.#keyActivity.waitUntilQuiet().then(question.settle);
     });
     const { draft } = question;
     if (draft.line === "") return;
@@ -199,49 +199,49 @@ export class TerminalPrompt {
       if (text === "\u0000" && line.line === "") line.close();
     };
     input.on("keypress", onKey);
-    void this.#typing.quiet().then(() => input.off("keypress", onKey));
+    void this.#keyActivity.waitUntilQuiet().then(() => input.off("keypress", onKey));
   }
 
   /** Takes the line from the current question, which gets it back later. */
-  #suspend(): void {
+  #suspendQuestion(): void {
     const question = this.#questions.at(-1);
     if (question === undefined) return;
     const line = this.#line;
     if (line !== undefined) {
       question.draft = { line: line.line, cursor: line.cursor };
-      this.#hide(line, question);
-      this.#leaveLine();
+      this.#eraseLine(line, question);
+      this.#releaseLine();
     }
     question.settle?.();
     closeLine(question);
   }
 
   /** Called when nothing more is typed on the line. */
-  #leaveLine(): void {
+  #releaseLine(): void {
     this.#line = undefined;
     for (const output of this.#outputs) output.flush();
   }
 
-  #end(question: Question): void {
+  #closeQuestion(question: Question): void {
     const at = this.#questions.indexOf(question);
     if (at < 0) return;
     const hadLine = at === this.#questions.length - 1;
     this.#questions.splice(at, 1);
     if (!hadLine) return;
-    if (this.#line !== undefined) this.#leaveLine();
+    if (this.#line !== undefined) this.#releaseLine();
     closeLine(question); // its close listener stops watching the keys
     const next = this.#questions.at(-1);
     if (next === undefined) return;
-    this.#terminal.output.write(gapOf(next.text));
-    this.#open(next);
+    this.#terminal.output.write(leadingGap(next.text));
+    this.#openQuestion(next);
   }
 }
 
 /** An output that holds back an incomplete line while a person types. */
-class HeldOutput {
+class LineBufferedOutput {
   readonly #output: Output;
   readonly #prompt: TerminalPrompt;
-  #held = "";
+  #incompleteLine = "";
 
   constructor(output: Output, prompt: TerminalPrompt) {
     this.#output = output;
@@ -250,15 +250,15 @@ class HeldOutput {
 
   write(text: string): void {
     if (!this.#prompt.isOpen) return void this.#output.write(text);
-    const all = this.#held + text;
+    const all = this.#incompleteLine + text;
     const end = all.lastIndexOf("\n") + 1;
-    this.#held = all.slice(end);
-    if (end > 0) this.#prompt.around(() => this.#output.write(all.slice(0, end)));
+    this.#incompleteLine = all.slice(end);
+    if (end > 0) this.#prompt.writeAbove(() => this.#output.write(all.slice(0, end)));
   }
 
   flush(): void {
-    const held = this.#held;
-    this.#held = "";
+    const held = this.#incompleteLine;
+    this.#incompleteLine = "";
     if (held !== "") this.#output.write(held);
   }
 }

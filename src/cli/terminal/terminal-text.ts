@@ -1,6 +1,6 @@
 /** Text for a terminal: escapes untrusted control characters, adds colours, and fits lines to the width. */
 import { stripVTControlCharacters, styleText } from "node:util";
-import { columnsOf, endOfColumns } from "./text-width.ts";
+import { countColumns, indexAfterColumns } from "./text-width.ts";
 import { escapeUnit } from "../../core/base/visible-text.ts";
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
@@ -78,12 +78,12 @@ export function safeJsonText(json: string): string {
 }
 
 /** Returns safe text in one line of at most `width` columns: line breaks become spaces, and the rest is cut with an ellipsis. */
-export function oneLine(text: string, width: number): string {
+export function toOneLine(text: string, width: number): string {
   const flat = safeText(startOf(text, width))
     .replaceAll(/\s(?=\s)/gu, "")
     .replaceAll(SPACE, " ")
     .trim();
-  return cut(flat, width);
+  return truncateToWidth(flat, width);
 }
 
 /** Returns safe text broken between words into lines of at most `width` columns; its own line breaks stay. */
@@ -102,8 +102,8 @@ export function fitLines(text: string, width: number): string {
   return text
     .split("\n")
     .map((line) => {
-      if (columnsOf(line) <= width) return line;
-      const hang = Math.min(columnsOf(MARK.exec(stripVTControlCharacters(line))?.[0] ?? ""), width >> 1);
+      if (countColumns(line) <= width) return line;
+      const hang = Math.min(countColumns(MARK.exec(stripVTControlCharacters(line))?.[0] ?? ""), width >> 1);
       return wrapLine(line, { width, hang }).join(`\n${" ".repeat(hang)}`);
     })
     .join("\n");
@@ -111,7 +111,7 @@ export function fitLines(text: string, width: number): string {
 
 /** Breaks a line between words, or inside a word that is wider than a line. Lines after the first are narrower by `hang` columns. */
 function wrapLine(line: string, { width, hang }: { readonly width: number; readonly hang: number }): readonly string[] {
-  if (columnsOf(line) <= width) return [line];
+  if (countColumns(line) <= width) return [line];
   const lines: string[] = [];
   let current = "";
   let left = width;
@@ -120,17 +120,17 @@ function wrapLine(line: string, { width, hang }: { readonly width: number; reado
     current = "";
     left = width - hang;
   };
-  for (const { word, gap } of wordsOf(line)) {
-    let columns = columnsOf(word);
+  for (const { word, gap } of wordsWithGaps(line)) {
+    let columns = countColumns(word);
     if (columns > left && current !== "") end();
     const isIndented = current === "" && lines.length === 0;
     let rest = current === "" && !isIndented ? word.slice(gap.length) : word;
     if (rest !== word) columns -= gap.length;
     while (columns > left) {
-      const part = rest.slice(0, endOfColumns(startOf(rest, width), left, current === ""));
+      const part = rest.slice(0, indexAfterColumns(startOf(rest, width), left, current === ""));
       current += part;
       rest = rest.slice(part.length);
-      columns -= columnsOf(part);
+      columns -= countColumns(part);
       end();
     }
     current += rest;
@@ -140,12 +140,12 @@ function wrapLine(line: string, { width, hang }: { readonly width: number; reado
 }
 
 /** Yields each word with the spaces before it. */
-function* wordsOf(line: string): Generator<{ readonly word: string; readonly gap: string }, void, undefined> {
+function* wordsWithGaps(line: string): Generator<{ readonly word: string; readonly gap: string }, void, undefined> {
   let start = 0;
   while (start < line.length) {
-    const first = find(NO_SPACE, line, start);
+    const first = findMatchIndex(NO_SPACE, line, start);
     if (first === line.length) return; // spaces at the end
-    const end = find(SPACE, line, first);
+    const end = findMatchIndex(SPACE, line, first);
     yield { word: line.slice(start, end), gap: line.slice(start, first) };
     start = end;
   }
@@ -155,14 +155,14 @@ const SPACE = /\s/gu;
 const NO_SPACE = /\S/gu;
 
 /** Returns the index of the first match at or after `from`, or the length of the text. */
-function find(pattern: RegExp, text: string, from: number): number {
+function findMatchIndex(pattern: RegExp, text: string, from: number): number {
   pattern.lastIndex = from;
   return pattern.exec(text)?.index ?? text.length;
 }
 
 /** Returns safe text after the beginning of a line. Continuation lines align with its first word, or further left if few columns remain. */
-export function wrapBehind(start: string, text: string, width: number): string {
-  const hang = Math.min(columnsOf(start), Math.max(4, width - LEAST_WIDTH));
+export function wrapAfter(start: string, text: string, width: number): string {
+  const hang = Math.min(countColumns(start), Math.max(4, width - LEAST_WIDTH));
   const flat = safeText(text)
     .replaceAll(/\s(?=\s)/gu, "")
     .replaceAll(SPACE, " ")
@@ -171,14 +171,14 @@ export function wrapBehind(start: string, text: string, width: number): string {
 }
 
 /** Returns the text, or as much of it as fits into `width` columns with an ellipsis. Never cuts a character in half. */
-export function cut(text: string, width: number): string {
-  if (text.length * 2 <= width || columnsOf(text) <= width) return text;
-  return `${text.slice(0, endOfColumns(text, Math.max(0, width - 1)))}…`;
+export function truncateToWidth(text: string, width: number): string {
+  if (text.length * 2 <= width || countColumns(text) <= width) return text;
+  return `${text.slice(0, indexAfterColumns(text, Math.max(0, width - 1)))}…`;
 }
 
 /** Returns the width of a column for texts: that of the widest, at most `most`. */
-export function columnFor(texts: readonly string[], most: number): number {
-  return texts.reduce((widest, text) => Math.min(most, Math.max(widest, columnsOf(text))), 0);
+export function columnWidth(texts: readonly string[], most: number): number {
+  return texts.reduce((widest, text) => Math.min(most, Math.max(widest, countColumns(text))), 0);
 }
 
 /** Returns enough of a huge text to fill `width`, so that escaping it costs no more than showing it. */
@@ -188,7 +188,7 @@ function startOf(text: string, width: number): string {
 }
 
 /** Formats milliseconds for a person: `0.4 ms`, `12 ms`, `1.5 s`, `2 min`. */
-export function duration(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms === 0) return "0 ms";
   if (ms < 9.95) return `${ms.toFixed(1)} ms`;
   if (ms < 999.5) return `${Math.round(ms)} ms`;

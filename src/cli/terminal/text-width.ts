@@ -18,7 +18,7 @@ export function lineWidth({ width }: { readonly width: number }): number {
 }
 
 /** Returns the columns of a text without line breaks. East Asian wide characters and emoji take two, combining marks and colours none. */
-export function columnsOf(text: string): number {
+export function countColumns(text: string): number {
   if (!NOT_PLAIN.test(text)) return text.length;
   let columns = 0;
   for (const character of charactersOf(text)) columns += columnsOfCharacter(character);
@@ -26,7 +26,7 @@ export function columnsOf(text: string): number {
 }
 
 /** Returns the index after the last whole character that fits into `columns`; at the beginning of a line at least one character. */
-export function endOfColumns(text: string, columns: number, isBeginning: boolean = false): number {
+export function indexAfterColumns(text: string, columns: number, isBeginning: boolean = false): number {
   if (!NOT_PLAIN.test(text)) return Math.min(text.length, isBeginning ? Math.max(1, columns) : columns);
   let left = columns;
   let end = 0;
@@ -40,11 +40,11 @@ export function endOfColumns(text: string, columns: number, isBeginning: boolean
 
 /** Adds spaces up to a width of `columns`. */
 export function padColumns(text: string, columns: number): string {
-  return text + " ".repeat(Math.max(0, columns - columnsOf(text)));
+  return text + " ".repeat(Math.max(0, columns - countColumns(text)));
 }
 
 /** Yields the parts of a word between which a line may be broken: before and after each wide character, and after `most` others. */
-export function* partsOfWord(word: string, most: number): Generator<string, void, undefined> {
+export function* splitWord(word: string, most: number): Generator<string, void, undefined> {
   if (word.length <= most && !NOT_PLAIN.test(word)) {
     yield word;
     return;

@@ -5,7 +5,7 @@ import { setImmediate, setTimeout as pause } from "node:timers/promises";
 /** Longer than a terminal takes to send the next chunk, and shorter than a person notices, in milliseconds. */
 const QUIET_MS = 50;
 
-export class Typing {
+export class KeyActivity {
   #keys = 0;
   #isPasting = false;
 
@@ -26,7 +26,7 @@ export class Typing {
   }
 
   /** Resolves when no key has come for `QUIET_MS` and no marked paste is open. */
-  async quiet(): Promise<void> {
+  async waitUntilQuiet(): Promise<void> {
     let seen: number;
     do {
       seen = this.#keys;

@@ -1,6 +1,6 @@
 import { copyJson, isJsonObject, type JsonValue } from "../../core/base/json.ts";
-import { readPath, type JsonStep } from "../../core/base/json-steps.ts";
-import { own } from "../../core/base/own.ts";
+import { parsePathSteps, type JsonStep } from "../../core/base/json-steps.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 
@@ -43,11 +43,11 @@ export function readStep(step: ChainStep, index: number): ReadStep {
   const owner = `Step ${index} of the chain`;
   checkKnownKeys(step, STEP, owner);
   const { tool, inputMapping = {}, outputKey = "" } = step;
-  if (typeof tool !== "string") throw wrong(`${owner} has a tool that is not a string.`, 'Name it: { tool: "flights::search" }.');
-  if (typeof outputKey !== "string") throw wrong(`outputKey of step ${index} of the chain is not a string.`);
-  const mapping: JsonValue = copyOf(inputMapping, `inputMapping of step ${index} of the chain`);
-  if (!isJsonObject(mapping)) throw wrong(`inputMapping of step ${index} of the chain is not an object.`, PATH_HINT);
-  const sources = Object.keys(mapping).map((argument) => readSource(argument, own(mapping, argument) ?? null, index));
+  if (typeof tool !== "string") throw chainStepError(`${owner} has a tool that is not a string.`, 'Name it: { tool: "flights::search" }.');
+  if (typeof outputKey !== "string") throw chainStepError(`outputKey of step ${index} of the chain is not a string.`);
+  const mapping: JsonValue = copyAsJson(inputMapping, `inputMapping of step ${index} of the chain`);
+  if (!isJsonObject(mapping)) throw chainStepError(`inputMapping of step ${index} of the chain is not an object.`, PATH_HINT);
+  const sources = Object.keys(mapping).map((argument) => readSource(argument, getOwn(mapping, argument) ?? null, index));
   return {
     step: Object.freeze({ tool, inputMapping: mapping as NonNullable<ChainStep["inputMapping"]>, outputKey }), // `readSource` has checked each source
     sources: sources.length === 0 ? undefined : sources,
@@ -56,34 +56,34 @@ export function readStep(step: ChainStep, index: number): ReadStep {
 
 function readSource(argument: string, source: JsonValue, index: number): ArgumentSource {
   const place = `The argument ${JSON.stringify(argument)} of step ${index} of the chain`;
-  if (typeof source === "string") return { argument, path: source, steps: pathOf(source, place), value: undefined };
-  if (!isJsonObject(source)) throw wrong(`${place} has no source.`, PATH_HINT);
+  if (typeof source === "string") return { argument, path: source, steps: parsePath(source, place), value: undefined };
+  if (!isJsonObject(source)) throw chainStepError(`${place} has no source.`, PATH_HINT);
   if (Object.hasOwn(source, "value")) {
     checkKnownKeys(source, { value: true }, place);
-    return { argument, path: undefined, steps: [], value: own(source, "value") };
+    return { argument, path: undefined, steps: [], value: getOwn(source, "value") };
   }
   checkKnownKeys(source, { path: true, default: true }, place);
-  const path = own(source, "path");
-  if (typeof path !== "string") throw wrong(`${place} has no path.`, PATH_HINT);
-  return { argument, path, steps: pathOf(path, place), value: own(source, "default") };
+  const path = getOwn(source, "path");
+  if (typeof path !== "string") throw chainStepError(`${place} has no path.`, PATH_HINT);
+  return { argument, path, steps: parsePath(path, place), value: getOwn(source, "default") };
 }
 
-function pathOf(path: string, place: string): readonly JsonStep[] {
-  const steps = readPath(path);
+function parsePath(path: string, place: string): readonly JsonStep[] {
+  const steps = parsePathSteps(path);
   if (steps === undefined || steps.length === 0)
-    throw wrong(`${place} comes from ${JSON.stringify(path.slice(0, 200))}, which is not a path in the context.`, PATH_HINT);
+    throw chainStepError(`${place} comes from ${JSON.stringify(path.slice(0, 200))}, which is not a path in the context.`, PATH_HINT);
   return steps;
 }
 
 /** @throws ToolError `invalid_argument` naming the owner */
-export function copyOf(value: unknown, owner: string): JsonValue {
+export function copyAsJson(value: unknown, owner: string): JsonValue {
   try {
     return copyJson(value).value;
   } catch (thrown: unknown) {
-    throw wrong(`${owner} is not JSON: ${ToolError.fromUnknown(thrown).message}`);
+    throw chainStepError(`${owner} is not JSON: ${ToolError.fromUnknown(thrown).message}`);
   }
 }
 
-function wrong(message: string, hint?: string): ToolError {
+function chainStepError(message: string, hint?: string): ToolError {
   return new ToolError("invalid_argument", message, hint === undefined ? {} : { hint });
 }

@@ -1,13 +1,13 @@
 /** A chain: tools that are called one after the other, each with the outputs of the previous ones. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isOptionsObject } from "../../core/base/wording.ts";
 import { checkArgument } from "../../core/check-argument.ts";
-import { ONE_COPY } from "../../core/other-copy.ts";
+import { ONE_COPY_HINT } from "../../core/other-copy.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
-import { KeptFromStarting, keptFromStarting, onlyMakesCalls, wasKeptFromStarting } from "../../core/kept-from-starting.ts";
+import { NotStartedError, toNotStartedError, markOnlyMakesCalls, wasBlockedByStore } from "../../core/kept-from-starting.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import { Registry } from "../../registry/registry.ts";
@@ -15,9 +15,9 @@ import { Runtime } from "../../runtime/runtime.ts";
 import { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { wholeResult } from "../sequence/whole-result.ts";
 import type { SequenceTool } from "../sequence/sequence-tools.ts";
-import { copyOf, readStep, type ChainStep, type ReadStep } from "./chain-step.ts";
+import { copyAsJson, readStep, type ChainStep, type ReadStep } from "./chain-step.ts";
 import { registryOf } from "../../call/context/tool-context.ts";
-import { problemsOf, type ChainCheck, type ChainProblem } from "./check-chain.ts";
+import { findChainProblems, type ChainCheck, type ChainProblem } from "./check-chain.ts";
 import { runSteps, type ChainResult } from "./run-steps.ts";
 
 /** Options of running a chain. */
@@ -97,7 +97,7 @@ export class Chain {
    */
   validate(tools: ChainTools, input?: JsonObject): ChainCheck {
     const context = input === undefined ? undefined : readContext(input);
-    const problems = problemsOf(this.#steps, tools instanceof Runtime || tools instanceof RuntimeSession ? tools.registry : tools, context);
+    const problems = findChainProblems(this.#steps, tools instanceof Runtime || tools instanceof RuntimeSession ? tools.registry : tools, context);
     return problems.length === 0 ? { valid: true } : { valid: false, problems };
   }
 
@@ -114,7 +114,7 @@ export class Chain {
     const context = readContext(input);
     if (target instanceof RuntimeSession) return await this.#runIn(target, context, options);
     if (!(target instanceof Runtime))
-      throw new ToolError("invalid_argument", "A chain runs in a runtime or in a session of a runtime.", { operatorHint: ONE_COPY });
+      throw new ToolError("invalid_argument", "A chain runs in a runtime or in a session of a runtime.", { operatorHint: ONE_COPY_HINT });
     if (options.idempotencyKey !== undefined)
       throw new ToolError(
         "invalid_argument",
@@ -146,7 +146,7 @@ export class Chain {
       maxAttempts: 1,
       ...tool,
       composite: true,
-      execute: onlyMakesCalls((input: JsonObject, context: ToolContext) => answer(steps, { input, context, stopOnFailure, answerKey })),
+      execute: markOnlyMakesCalls((input: JsonObject, context: ToolContext) => executeChain(steps, { input, context, stopOnFailure, answerKey })),
     };
   }
 
@@ -157,9 +157,9 @@ export class Chain {
   async #runIn(session: RuntimeSession, context: JsonObject, options: RunChainOptions): Promise<ChainResult> {
     const { stopOnFailure = true, validateTools = true, signal, idempotencyKey } = options;
     const steps = [...this.#steps];
-    const problems = validateTools ? problemsOf(steps, session.registry, context) : [];
+    const problems = validateTools ? findChainProblems(steps, session.registry, context) : [];
     if (problems.length > 0)
-      return refused(
+      return refusedResult(
         context,
         problems.map(({ message }) => message),
       );
@@ -176,7 +176,7 @@ export class Chain {
                 background: false,
                 ...(idempotencyKey === undefined ? {} : { idempotencyKey: `${idempotencyKey}:${index}` }),
               }),
-            whole: (result) => wholeResult(session, result),
+            getWholeResult: (result) => wholeResult(session, result),
             signal,
             isKeyed: idempotencyKey !== undefined,
           },
@@ -195,37 +195,37 @@ interface ChainCall {
 }
 
 /** @throws ToolError `invalid_input` for an invalid chain, before any step; `execution_failed` if a step fails; `cancelled` with the call */
-async function answer(steps: readonly ReadStep[], { input, context, stopOnFailure, answerKey }: ChainCall): Promise<JsonValue> {
+async function executeChain(steps: readonly ReadStep[], { input, context, stopOnFailure, answerKey }: ChainCall): Promise<JsonValue> {
   const { execute, signal, progress } = context;
-  const problems = problemsOf(steps, registryOf(context), input);
-  if (problems.length > 0) throw cannotRun(problems);
+  const problems = findChainProblems(steps, registryOf(context), input);
+  if (problems.length > 0) throw invalidChainError(problems);
   const added = new Set<string>();
   let hasBegun = false;
   const result = await runSteps(
     steps,
     input,
     {
-      kept: (keys) => keys.forEach((key) => added.add(key)),
+      onKeysSet: (keys) => keys.forEach((key) => added.add(key)),
       call: (call, index) => {
         progress({ message: call.name, done: index, total: steps.length });
         return execute(call, { background: false }).then(
           (ended) => {
-            if (!hasBegun && ended.error !== undefined && wasKeptFromStarting(ended)) throw new KeptFromStarting(ended.error);
+            if (!hasBegun && ended.error !== undefined && wasBlockedByStore(ended)) throw new NotStartedError(ended.error);
             hasBegun = true;
             return ended;
           },
           (thrown: unknown) => {
-            throw hasBegun ? thrown : keptFromStarting(thrown);
+            throw hasBegun ? thrown : toNotStartedError(thrown);
           },
         );
       },
-      whole: (result) => wholeResult(undefined, result),
+      getWholeResult: (result) => wholeResult(undefined, result),
       signal,
     },
     stopOnFailure,
   );
   signal.throwIfAborted();
-  if (result.success) return answerKey === undefined ? only(added, result.context) : (own(result.context, answerKey) ?? null);
+  if (result.success) return answerKey === undefined ? pickKeys(added, result.context) : (getOwn(result.context, answerKey) ?? null);
   const done = result.stepResults.map(({ name, status }, index) => `Step ${index}: ${name} ended with the status ${status}.`);
   throw new ToolError("execution_failed", result.errors.at(-1) ?? "A step failed.", {
     outcome: result.stepResults.some(mayHaveActed) ? "unknown" : "failed",
@@ -238,7 +238,7 @@ function mayHaveActed({ status, error }: ToolResult): boolean {
   return status === "ok" || status === "partial" || status === "pending" || error?.outcome === "unknown";
 }
 
-function cannotRun(problems: readonly ChainProblem[]): ToolError {
+function invalidChainError(problems: readonly ChainProblem[]): ToolError {
   const messages = problems.map(({ message }) => message);
   return new ToolError("invalid_input", messages[0] ?? "The chain cannot be run.", {
     outcome: "not_started",
@@ -247,16 +247,16 @@ function cannotRun(problems: readonly ChainProblem[]): ToolError {
 }
 
 /** Returns the context with only these keys. */
-function only(keys: ReadonlySet<string>, context: JsonObject): JsonObject {
+function pickKeys(keys: ReadonlySet<string>, context: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(context).filter(([key]) => keys.has(key)));
 }
 
-function refused(context: JsonObject, errors: readonly string[]): ChainResult {
+function refusedResult(context: JsonObject, errors: readonly string[]): ChainResult {
   return Object.freeze({ success: false, context, stepResults: [], errors, warnings: [], durationMs: 0 });
 }
 
 function readContext(input: unknown): JsonObject {
-  const value = copyOf(input, "The input of the chain");
+  const value = copyAsJson(input, "The input of the chain");
   if (!isJsonObject(value)) throw new ToolError("invalid_argument", "The input of a chain must be an object: its context starts with it.");
   return value;
 }

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { checkInput } from "../sequence/check-input.ts";
-import { toolFinder, type FoundTool, type SequenceTool } from "../sequence/sequence-tools.ts";
+import { createToolFinder, type FoundTool, type SequenceTool } from "../sequence/sequence-tools.ts";
 import { KnownContext } from "./check-paths.ts";
 import type { ReadStep } from "./chain-step.ts";
 
@@ -21,17 +21,17 @@ export interface ChainProblem {
 export type ChainCheck = { readonly valid: true } | { readonly valid: false; readonly problems: readonly ChainProblem[] };
 
 /** Returns the problems of the steps, in order. @param input the initial context; undefined if it is not known */
-export function problemsOf(
+export function findChainProblems(
   steps: readonly ReadStep[],
   tools: Registry | readonly SequenceTool[],
   input: JsonObject | undefined,
 ): readonly ChainProblem[] {
   if (steps.length === 0) return [{ step: -1, message: "The chain has no steps." }];
-  const find = toolFinder(tools);
+  const find = createToolFinder(tools);
   const context = new KnownContext(input);
   return steps.flatMap((read, index): readonly ChainProblem[] => {
     const { tool } = read.step;
-    const paths = context.problemsOf(read);
+    const paths = context.findProblems(read);
     if (tool === "") return [{ step: index, tool, message: `Step ${index} of the chain names no tool.` }];
     const found = find(tool);
     if (found instanceof ToolError) {

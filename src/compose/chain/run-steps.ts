@@ -1,12 +1,12 @@
 /** Runs the steps of a chain one after the other, adding their outputs to a context. */
 import type { ToolCall } from "../../core/call.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { wasKeptFromStarting } from "../../core/kept-from-starting.ts";
-import { followSteps, outlineOf } from "../../core/base/json-steps.ts";
+import { wasBlockedByStore } from "../../core/kept-from-starting.ts";
+import { followSteps, describeOutline } from "../../core/base/json-steps.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
 import { roundMs } from "../../core/system-ports.ts";
 import type { WholeResult } from "../../policy/results/large-result-store.ts";
-import { leadsNowhere } from "./check-paths.ts";
+import { describeMissingPath } from "./check-paths.ts";
 import type { ArgumentSource, ChainStep, ReadStep } from "./chain-step.ts";
 
 /** The result of a chain. It is JSON. */
@@ -30,12 +30,12 @@ export interface StepRunner {
   /** Resolves to the result of one call, not to a placeholder. @param index the number of the step */
   call(call: ToolCall, index: number): Promise<ToolResult>;
   /** Returns the whole answer, even if the model is shown less of it; or why the rest is not available. */
-  whole(result: ToolResult): WholeResult | string;
+  getWholeResult(result: ToolResult): WholeResult | string;
   readonly signal: AbortSignal | undefined;
   /** Whether a repetition reruns a step that a full store kept from starting. If so, the chain ends there: later steps may depend on it. */
   readonly isKeyed?: boolean;
   /** Called with the keys of the context that a step has set, even if their values have not changed. */
-  kept?(keys: readonly string[]): void;
+  onKeysSet?(keys: readonly string[]): void;
 }
 
 /** @param context frozen */
@@ -47,8 +47,8 @@ export async function runSteps(
 ): Promise<ChainResult> {
   const run = new ChainRun(context, runner);
   for (const [index, read] of steps.entries()) {
-    const succeeded = await run.step(read, index);
-    if (!succeeded && (stopOnFailure || runner.signal?.aborted === true || run.waitsForStore)) break;
+    const succeeded = await run.runStep(read, index);
+    if (!succeeded && (stopOnFailure || runner.signal?.aborted === true || run.isBlockedByFullStore)) break;
   }
   return run.result();
 }
@@ -66,14 +66,14 @@ class ChainRun {
   }
 
   /** Runs a step and resolves to whether it succeeded. */
-  async step({ step, sources }: ReadStep, index: number): Promise<boolean> {
-    const name = `Step ${index} (${step.tool})`;
+  async runStep({ step: runStep, sources }: ReadStep, index: number): Promise<boolean> {
+    const name = `Step ${index} (${runStep.tool})`;
     try {
-      const input = sources === undefined ? this.#context : inputFrom(sources, this.#context);
-      const result = await this.#runner.call({ name: step.tool, input }, index);
+      const input = sources === undefined ? this.#context : buildInput(sources, this.#context);
+      const result = await this.#runner.call({ name: runStep.tool, input }, index);
       this.#stepResults.push(result);
       const output = this.#outputOf(result);
-      if (output !== undefined) this.#keep(output, step, name);
+      if (output !== undefined) this.#addOutput(output, runStep, name);
       return true;
     } catch (thrown: unknown) {
       if (!(thrown instanceof StepFailure)) throw thrown;
@@ -83,9 +83,9 @@ class ChainRun {
   }
 
   /** Whether the last step is to be run in a repetition. */
-  get waitsForStore(): boolean {
+  get isBlockedByFullStore(): boolean {
     const last = this.#stepResults.at(-1);
-    return this.#runner.isKeyed === true && last !== undefined && wasKeptFromStarting(last);
+    return this.#runner.isKeyed === true && last !== undefined && wasBlockedByStore(last);
   }
 
   result(): ChainResult {
@@ -104,20 +104,20 @@ class ChainRun {
     const { status, error } = result;
     if (status === "pending") throw new StepFailure("it takes messages while it runs, and continues in the background");
     if (status !== "ok") throw new StepFailure(error?.message ?? `it ended with the status ${status}`, error?.details);
-    const whole = this.#runner.whole(result);
+    const whole = this.#runner.getWholeResult(result);
     if (typeof whole === "string") throw new StepFailure(`${whole}: raise its maxResultBytes`);
     return whole.output ?? whole.content?.map(partText).join("\n");
   }
 
-  #keep(output: JsonValue, { outputKey = "" }: ChainStep, name: string): void {
+  #addOutput(output: JsonValue, { outputKey = "" }: ChainStep, name: string): void {
     const entries: readonly (readonly [string, JsonValue])[] | undefined =
       outputKey !== "" ? [[outputKey, output]] : isJsonObject(output) ? Object.entries(output) : undefined;
     if (entries !== undefined) {
       this.#context = withKeys(this.#context, entries);
-      this.#runner.kept?.(entries.map(([key]) => key));
+      this.#runner.onKeysSet?.(entries.map(([key]) => key));
     } else
       this.#warnings.push(
-        `${name} returned ${outlineOf(output)}, which has no keys for the context: give the step an outputKey to keep it.`,
+        `${name} returned ${describeOutline(output)}, which has no keys for the context: give the step an outputKey to keep it.`,
       );
   }
 }
@@ -138,15 +138,15 @@ function withKeys(context: JsonObject, entries: Iterable<readonly [string, JsonV
 }
 
 /** @throws StepFailure naming a path without a value */
-function inputFrom(sources: readonly ArgumentSource[], context: JsonObject): JsonObject {
-  return Object.freeze(Object.fromEntries(sources.map((source) => [source.argument, valueOf(source, context)])));
+function buildInput(sources: readonly ArgumentSource[], context: JsonObject): JsonObject {
+  return Object.freeze(Object.fromEntries(sources.map((source) => [source.argument, resolveSource(source, context)])));
 }
 
-function valueOf(source: ArgumentSource, context: JsonObject): JsonValue {
+function resolveSource(source: ArgumentSource, context: JsonObject): JsonValue {
   const { path, steps, value } = source;
   if (path === undefined) return value ?? null;
   const followed = followSteps(context, steps);
   if ("value" in followed) return followed.value;
   if (value !== undefined) return value;
-  throw new StepFailure(leadsNowhere(source, followed, followed.in === context ? context : undefined));
+  throw new StepFailure(describeMissingPath(source, followed, followed.in === context ? context : undefined));
 }

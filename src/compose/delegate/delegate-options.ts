@@ -1,10 +1,10 @@
 /** The options of a delegate: how it is offered as a tool, and the loop that it runs. */
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { CALL_SETTINGS } from "../../core/call-settings.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
-import { providerOf, splitSpec } from "../../model/provider-names.ts";
+import { checkProvider, splitSpec } from "../../model/provider-names.ts";
 import { checkReasoningEffort } from "../../core/model.ts";
 import type { Tool } from "../../core/tool.ts";
 import { visibilityOf, type VisibilityRules } from "../../policy/visibility.ts";
@@ -35,7 +35,7 @@ export type DelegateLoopOptions = Pick<
   | "onEvent"
 >;
 
-type OfTool = Omit<
+type DelegateToolFields = Omit<
   Tool,
   | "execute"
   | "composite"
@@ -54,7 +54,7 @@ type OfTool = Omit<
 >;
 
 /** Options of a delegate: its name and purpose, its model, its tools and its limits. */
-export interface DelegateOptions extends OfTool, DelegateLoopOptions {
+export interface DelegateOptions extends DelegateToolFields, DelegateLoopOptions {
   /** The tools that the delegate is shown and may call. Can only narrow what its caller may call. @default all that its caller may call */
   readonly allow?: VisibilityRules;
   /** The part of its caller's conversation that the delegate gets with its task. @default "task" */
@@ -88,7 +88,7 @@ export const LOOP_KEYS: OptionNames<DelegateLoopOptions> = {
   earlyDispatch: true,
   onEvent: true,
 };
-const TOOL_KEYS: OptionNames<OfTool> = {
+const TOOL_KEYS: OptionNames<DelegateToolFields> = {
   name: true,
   title: true,
   description: true,
@@ -126,16 +126,16 @@ const KEYS: OptionNames<DelegateOptions> = {
 export function checkDelegate(options: DelegateOptions): void {
   checkKnownKeys(options, KEYS, "delegateTool()");
   const { name, model, share = "task", mode, prompt, allow, reasoningEffort } = options;
-  const owner = `The delegate ${quoted(name)}`;
+  const owner = `The delegate ${quoteValue(name)}`;
   if (typeof model !== "string" && typeof model?.stream !== "function")
     throw new ToolError("invalid_argument", `${owner} has no model.`, {
       hint: 'Give its name, "provider/model", or create one with haft/model.',
     });
-  if (typeof model === "string") providerOf(splitSpec(model));
+  if (typeof model === "string") checkProvider(splitSpec(model));
   if (!SHARED_CONTEXTS.includes(share))
     throw new ToolError(
       "invalid_argument",
-      `share of ${owner.replace("The", "the")} is ${quoted(share)}; it takes ${SHARED_CONTEXTS.map((one) => JSON.stringify(one)).join(", ")}.`,
+      `share of ${owner.replace("The", "the")} is ${quoteValue(share)}; it takes ${SHARED_CONTEXTS.map((one) => JSON.stringify(one)).join(", ")}.`,
     );
   if (mode === "stateful")
     throw new ToolError("invalid_argument", `${owner} cannot be stateful: it is given one task and returns one answer.`, {
@@ -152,7 +152,7 @@ export function checkDelegate(options: DelegateOptions): void {
 /** @throws ToolError `invalid_argument` */
 export function checkMaxRunning(maxRunning: number, owner: string): void {
   if (!Number.isSafeInteger(maxRunning) || maxRunning < 1)
-    throw new ToolError("invalid_argument", `maxRunning of ${owner} is ${quoted(maxRunning)}; it takes an integer from 1.`);
+    throw new ToolError("invalid_argument", `maxRunning of ${owner} is ${quoteValue(maxRunning)}; it takes an integer from 1.`);
 }
 
 /** Returns the first message of a delegate without `prompt`. */

@@ -12,24 +12,24 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { addUsage, NO_USAGE, type LoopResult } from "../loop-result.ts";
 import { modelTools } from "../prompt/model-tools.ts";
 import { providerToolsIn, toolsOfProviderCall } from "../provider-calls.ts";
-import { resultsIn, toolsReadIn } from "./called-tools.ts";
-import { delegatedSpending } from "./delegated-usage.ts";
-import { readByDelegates } from "./read-by-delegates.ts";
+import { endedCallResults, toolsReadByEvent } from "./called-tools.ts";
+import { readDelegateSpending } from "./delegated-usage.ts";
+import { toolsReadByDelegates } from "./read-by-delegates.ts";
 import { STOP_REASONS, type StopReason } from "../stop-reason.ts";
 
 /** Stop reasons after which the delegate has done its task. */
-const DONE: ReadonlySet<StopReason> = new Set(["answered", "tool-ended-turn", "one-action", "stop-condition"]);
+const DONE_REASONS: ReadonlySet<StopReason> = new Set(["answered", "tool-ended-turn", "one-action", "stop-condition"]);
 const MAX_CALLS = 20;
 
 export class DelegateReport {
   readonly #context: ToolContext;
   readonly #session: RuntimeSession;
   /** The tools whose results its model has seen, including those run by its provider and those called by its programs and chains. */
-  readonly #called = new Set<string>();
+  readonly #toolsRead = new Set<string>();
   readonly #calls = new Map<string, { readonly name: string; status: ResultStatus | undefined }>();
   /** The text of the current message. */
-  #saying = "";
-  #said = "";
+  #currentText = "";
+  #lastText = "";
   /** Whether that text has been written to the output. */
   #isWritten = false;
   #rounds = 0;
@@ -37,7 +37,7 @@ export class DelegateReport {
   /** The model that replied last. */
   #model: string | undefined;
   /** Number of session events examined; below 0 until `look` has ended, which counts them. */
-  #seen = -1;
+  #examinedCount = -1;
 
   /** @param session the session of the delegate */
   constructor(context: ToolContext, session: RuntimeSession) {
@@ -46,43 +46,43 @@ export class DelegateReport {
   }
 
   /** Examines the events that its session had before a crash. */
-  async look(): Promise<void> {
-    for await (const event of this.#session.events()) this.#note([event]);
-    this.#seen = this.#session.length;
+  async examinePastEvents(): Promise<void> {
+    for await (const event of this.#session.events()) this.#addEvents([event]);
+    this.#examinedCount = this.#session.length;
   }
 
   /** The tools whose results the delegate has seen so far, including those of its own delegates. */
   get called(): readonly string[] {
-    this.#lookAgain();
-    return [...new Set([...this.#called, ...readByDelegates(this.#session)])];
+    this.#examineNewEvents();
+    return [...new Set([...this.#toolsRead, ...toolsReadByDelegates(this.#session)])];
   }
 
   /** Call with every event of the delegate's loop. */
   onEvent(event: LoopEvent): void {
     if (event.type === "round-start") this.#rounds++;
-    if (event.type === "round-start" || event.type === "reply-void") this.#begin();
-    else if (event.type === "text-delta") this.#saying += event.text;
+    if (event.type === "round-start" || event.type === "reply-void") this.#resetText();
+    else if (event.type === "text-delta") this.#currentText += event.text;
     else if (event.type === "call-seal") this.#writeText();
-    else if (event.type === "provider-call") this.#noteProvider([event.call.name]);
-    else if (event.type === "reply-end") this.#hearReply(event.reply);
+    else if (event.type === "provider-call") this.#addProviderTools([event.call.name]);
+    else if (event.type === "reply-end") this.#handleReply(event.reply);
     else if (event.type === "call-add") {
       this.#calls.set(event.callId, { name: event.call.name, status: undefined });
       this.#context.progress({ message: event.call.name });
     } else if (event.type === "round-end") for (const { callId, name, status } of event.results) this.#calls.set(callId, { name, status });
     else return;
-    this.#context.partial(new ToolOutput({ output: this.soFar, metadata: this.#metadata("cancelled") }));
+    this.#context.partial(new ToolOutput({ output: this.progressText, metadata: this.#metadata("cancelled") }));
   }
 
-  #lookAgain(): void {
-    if (this.#seen < 0) return;
-    this.#note(this.#session.logSince(this.#seen) ?? this.#session.log);
-    this.#seen = this.#session.length;
+  #examineNewEvents(): void {
+    if (this.#examinedCount < 0) return;
+    this.#addEvents(this.#session.logSince(this.#examinedCount) ?? this.#session.log);
+    this.#examinedCount = this.#session.length;
   }
 
-  #note(events: readonly SessionEvent[]): void {
+  #addEvents(events: readonly SessionEvent[]): void {
     const { registry } = this.#session;
-    for (const event of events) for (const name of toolsReadIn(event, registry)) this.#called.add(name);
-    for (const result of resultsIn(events)) this.#usage = addUsage(this.#usage, delegatedSpending(result, registry).usage);
+    for (const event of events) for (const name of toolsReadByEvent(event, registry)) this.#toolsRead.add(name);
+    for (const result of endedCallResults(events)) this.#usage = addUsage(this.#usage, readDelegateSpending(result, registry).usage);
   }
 
   #metadata(reason: StopReason, cost?: number) {
@@ -99,56 +99,56 @@ export class DelegateReport {
     };
   }
 
-  #begin(): void {
-    this.#saying = "";
+  #resetText(): void {
+    this.#currentText = "";
     this.#isWritten = false;
   }
 
-  #noteProvider(names: readonly string[]): void {
+  #addProviderTools(names: readonly string[]): void {
     const tools = modelTools(this.#session.registry);
-    for (const name of names.flatMap((called) => toolsOfProviderCall(called, tools))) this.#called.add(name);
+    for (const name of names.flatMap((called) => toolsOfProviderCall(called, tools))) this.#toolsRead.add(name);
   }
 
-  #hearReply(reply: ModelReply): void {
+  #handleReply(reply: ModelReply): void {
     const { text, calls, usage, model } = reply;
-    this.#noteProvider(providerToolsIn(reply));
+    this.#addProviderTools(providerToolsIn(reply));
     this.#model = model ?? this.#model;
     this.#usage = addUsage(this.#usage, readUsage(usage));
-    this.#saying = text;
+    this.#currentText = text;
     if (calls.length > 0) this.#writeText();
-    if (text !== "") this.#said = text;
+    if (text !== "") this.#lastText = text;
   }
 
   /** Writes its text to the output before its calls, for those who follow it. Text without calls is the answer and is not written. */
   #writeText(): void {
-    if (!this.#isWritten && this.#saying !== "") this.#context.output(`${this.#saying}\n`);
+    if (!this.#isWritten && this.#currentText !== "") this.#context.output(`${this.#currentText}\n`);
     this.#isWritten = true;
   }
 
   /** The latest text, and the calls that were made. */
-  get soFar(): string {
-    const text = this.#saying === "" ? this.#said : this.#saying;
+  get progressText(): string {
+    const text = this.#currentText === "" ? this.#lastText : this.#currentText;
     return [text, this.#callsText].filter((part) => part !== "").join("\n\n");
   }
 
   /** @throws ToolError if its model could not be asked at all */
-  answer({ text, reason, detail, output, error, results, cost }: LoopResult): ToolOutput {
+  buildAnswer({ text, reason, detail, output, error, results, cost }: LoopResult): ToolOutput {
     const metadata = this.#metadata(reason, cost);
-    if (DONE.has(reason)) {
+    if (DONE_REASONS.has(reason)) {
       const last = results.at(-1);
       return new ToolOutput({ output: output ?? (text === "" && last !== undefined ? resultText(last) : text), metadata });
     }
     const { toolName } = this.#context;
     const why = reason === "model-error" && error !== undefined ? error.message : [STOP_REASONS[reason], detail].filter(Boolean).join(" ");
     const message = `${toolName} did not finish its task. ${why}`;
-    if (error !== undefined && this.soFar === "")
+    if (error !== undefined && this.progressText === "")
       throw new ToolError(error.code, message, {
         cause: error,
         retryable: error.retryable,
         outcome: "failed",
         ...omitUndefined({ hint: error.hint, operatorHint: error.operatorHint }),
       });
-    return new ToolOutput({ output: this.soFar, error: message, metadata });
+    return new ToolOutput({ output: this.progressText, error: message, metadata });
   }
 
   get #callsText(): string {

@@ -1,5 +1,5 @@
 /** A delegate: a sub-agent, or any other loop, that a model calls as a tool. */
-import { quoted, plural } from "../../core/base/wording.ts";
+import { quoteValue, plural } from "../../core/base/wording.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ToolContext } from "../../core/context.ts";
@@ -11,7 +11,7 @@ import type { ModelMessage } from "../../core/message.ts";
 import { partText } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { callerVisibility, sessionIn, shownTo } from "../../call/context/tool-context.ts";
+import { callerVisibility, sessionOfContext, shownHistoryOf } from "../../call/context/tool-context.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
 import { RuntimeSession } from "../../runtime/runtime-session.ts";
@@ -30,7 +30,7 @@ import {
   type DelegateOptions,
 } from "./delegate-options.ts";
 import { DelegateReport } from "./delegate-report.ts";
-import { countDelegate } from "./read-by-delegates.ts";
+import { registerDelegate } from "./read-by-delegates.ts";
 import { sharedContext } from "./shared-context.ts";
 
 const DEFAULT_MAX_RUNNING = 3;
@@ -61,8 +61,8 @@ export interface DelegatesToolsetOptions {
 export function delegateTool(options: DelegateOptions): Tool {
   checkDelegate(options);
   const { maxRunning = DEFAULT_MAX_RUNNING } = options;
-  checkMaxRunning(maxRunning, `the delegate ${quoted(options.name)}`);
-  return toolOf(options, new RunningDelegates(maxRunning));
+  checkMaxRunning(maxRunning, `the delegate ${quoteValue(options.name)}`);
+  return createDelegateTool(options, new RunningDelegates(maxRunning));
 }
 
 /** Returns a toolset of delegates, which share one limit of concurrent runs. @throws ToolError `invalid_argument`, `invalid_schema` */
@@ -79,15 +79,15 @@ export function delegatesToolset(options: DelegatesToolsetOptions): Toolset {
   const running = new RunningDelegates(maxRunning);
   const tools = options.delegates.map((delegate) => {
     checkDelegate(delegate);
-    if (delegate.maxRunning === undefined) return toolOf(delegate, running);
+    if (delegate.maxRunning === undefined) return createDelegateTool(delegate, running);
     checkMaxRunning(delegate.maxRunning, `the delegate ${JSON.stringify(delegate.name)}`);
-    return toolOf(delegate, running, new RunningDelegates(delegate.maxRunning));
+    return createDelegateTool(delegate, running, new RunningDelegates(delegate.maxRunning));
   });
   return { name, description, tools };
 }
 
 /** @param limits each counts the runs of the tool */
-function toolOf(options: DelegateOptions, ...limits: readonly RunningDelegates[]): Tool {
+function createDelegateTool(options: DelegateOptions, ...limits: readonly RunningDelegates[]): Tool {
   const { share: _share, maxRunning: _maxRunning, prompt: _prompt, allow: _allow, output, inputSchema = TASK_SCHEMA, ...rest } = options;
   const tool = Object.fromEntries(Object.entries(rest).filter(([key]) => !Object.hasOwn(LOOP_KEYS, key)));
   const reader = output === undefined ? undefined : new StructuredOutput(output);
@@ -98,7 +98,7 @@ function toolOf(options: DelegateOptions, ...limits: readonly RunningDelegates[]
     inputSchema,
     ...(reader === undefined ? {} : { outputSchema: reader.responseFormat.schema }),
     composite: true,
-    execute: (input: JsonObject, context: ToolContext) => execute(options, { input, context, reader, limits }),
+    execute: (input: JsonObject, context: ToolContext) => executeDelegate(options, { input, context, reader, limits }),
   };
 }
 
@@ -110,28 +110,28 @@ interface DelegateCall {
 }
 
 /** @throws ToolError `resource_busy`; the error of a model that could not be asked; `cancelled` with the call */
-async function execute(options: DelegateOptions, call: DelegateCall): Promise<ToolOutput> {
+async function executeDelegate(options: DelegateOptions, call: DelegateCall): Promise<ToolOutput> {
   const { context, limits } = call;
-  const caller = sessionIn(context);
-  const leave: (() => void)[] = [];
+  const caller = sessionOfContext(context);
+  const cleanups: (() => void)[] = [];
   try {
-    for (const limit of limits) leave.push(limit.enter(caller, context.toolName));
+    for (const limit of limits) cleanups.push(limit.acquire(caller, context.toolName));
     const session = await sessionWithin(context, omitUndefined({ allow: options.allow }));
-    for (const limit of limits) limit.belongs(session, caller);
+    for (const limit of limits) limit.setRoot(session, caller);
     const report = new DelegateReport(context, session);
-    leave.push(countDelegate(caller, () => report.called));
+    cleanups.push(registerDelegate(caller, () => report.called));
     try {
-      return await endingWith(caller, session, () => runIn({ session, report }, options, call));
+      return await runUntilCallerCloses(caller, session, () => runDelegateLoop({ session, report }, options, call));
     } finally {
       await session.close();
     }
   } finally {
-    for (const end of leave) end();
+    for (const end of cleanups) end();
   }
 }
 
 /** Closes the session of the delegate when its caller's is closed: no new call begins in it, and running calls are waited for. */
-async function endingWith(caller: Session, session: RuntimeSession, work: () => Promise<ToolOutput>): Promise<ToolOutput> {
+async function runUntilCallerCloses(caller: Session, session: RuntimeSession, work: () => Promise<ToolOutput>): Promise<ToolOutput> {
   const forget = caller instanceof RuntimeSession ? onAbort(caller.whenClosed, () => void session.close().catch(() => {})) : undefined;
   try {
     return await work();
@@ -144,19 +144,19 @@ async function endingWith(caller: Session, session: RuntimeSession, work: () => 
 }
 
 /** Begins the loop, or continues it after a crash. */
-async function runIn(
+async function runDelegateLoop(
   { session, report }: { readonly session: RuntimeSession; readonly report: DelegateReport },
   options: DelegateOptions,
   { input, context, reader }: DelegateCall,
 ): Promise<ToolOutput> {
   const { share = "task", prompt = taskOf, output, onEvent } = options;
   const { ask, data, variation, signal } = context;
-  await report.look();
+  await report.examinePastEvents();
   const said = session.messages();
-  const ended = await endedBefore(said, reader);
-  if (ended !== undefined) return report.answer(ended);
+  const ended = await findEarlierResult(said, reader);
+  if (ended !== undefined) return report.buildAnswer(ended);
   const loop = createLoop({
-    ...loopOptions(options),
+    ...pickLoopOptions(options),
     session,
     agentName: options.name,
     // At most the tools that the caller of the delegate may use.
@@ -174,20 +174,20 @@ async function runIn(
     },
   });
   const isBegun = said.some(({ role }) => role === "user");
-  const shared = isBegun || said.length > 0 ? undefined : sharedContext(share, shownTo(context) ?? []);
+  const shared = isBegun || said.length > 0 ? undefined : sharedContext(share, shownHistoryOf(context) ?? []);
   if (shared !== undefined) await session.addMessage(shared);
   const result = await loop.run(isBegun ? undefined : prompt(input), { signal, ...omitUndefined({ output }) });
   signal.throwIfAborted();
-  return report.answer(result);
+  return report.buildAnswer(result);
 }
 
-function loopOptions(options: DelegateOptions): DelegateLoopOptions {
+function pickLoopOptions(options: DelegateOptions): DelegateLoopOptions {
   // Only the loop's options are left.
   return Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(LOOP_KEYS, key))) as unknown as DelegateLoopOptions;
 }
 
 /** Returns the result of a loop that had answered before a crash; undefined if it had not. */
-async function endedBefore(said: readonly ModelMessage[], reader: StructuredOutput | undefined): Promise<LoopResult | undefined> {
+async function findEarlierResult(said: readonly ModelMessage[], reader: StructuredOutput | undefined): Promise<LoopResult | undefined> {
   const last = said.at(-1);
   if (last?.role !== "assistant") return undefined;
   const text = typeof last.content === "string" ? last.content : last.content.map(partText).join("\n");
@@ -199,21 +199,21 @@ async function endedBefore(said: readonly ModelMessage[], reader: StructuredOutp
 
 /** Limits how many delegates run at once in one conversation, including those called by delegates. */
 class RunningDelegates {
-  readonly #most: number;
+  readonly #maxRunning: number;
   /** Number of running delegates, by the root session: the one that is not a delegate's. */
   readonly #running = new WeakMap<object, number>();
   /** The root session of each delegate's session. */
   readonly #roots = new WeakMap<object, object>();
 
   constructor(most: number) {
-    this.#most = most;
+    this.#maxRunning = most;
   }
 
   /** Takes a place, and returns a function that releases it. @throws ToolError `resource_busy` */
-  enter(session: object, name: string): () => void {
+  acquire(session: object, name: string): () => void {
     const root = this.#rootOf(session);
     const running = this.#running.get(root) ?? 0;
-    if (running >= this.#most)
+    if (running >= this.#maxRunning)
       throw new ToolError(
         "resource_busy",
         `${name} was not started: ${plural(running, "delegate is", "delegates are")} running already, which is the limit.`,
@@ -227,7 +227,7 @@ class RunningDelegates {
   }
 
   /** Records the root of a delegate's session. @param caller the session whose call began it */
-  belongs(session: object, caller: object): void {
+  setRoot(session: object, caller: object): void {
     this.#roots.set(session, this.#rootOf(caller));
   }
 

@@ -8,10 +8,10 @@ import type { LoopBudget } from "../loop-budget.ts";
 import type { LoopOptions } from "../loop-options.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { NO_USAGE } from "../loop-result.ts";
-import { resultsIn } from "./called-tools.ts";
+import { endedCallResults } from "./called-tools.ts";
 
 /** The spending of a delegate, including the delegates that it called. */
-export interface DelegatedSpending {
+export interface DelegateSpending {
   readonly usage: TokenUsage;
   /** Undefined if the delegate does not know its cost. */
   readonly cost: number | undefined;
@@ -19,13 +19,13 @@ export interface DelegatedSpending {
   readonly model: string | undefined;
 }
 
-const NOTHING: DelegatedSpending = { usage: NO_USAGE, cost: undefined, model: undefined };
+const NO_SPENDING: DelegateSpending = { usage: NO_USAGE, cost: undefined, model: undefined };
 
 /** Returns the spending of the delegate that answered. Metadata of third-party tools is ignored: they are not composite. */
-export function delegatedSpending({ name, metadata }: ToolResult, registry: Registry): DelegatedSpending {
-  const told: unknown = metadata?.["delegate"];
-  if (!isJsonObject(told) || registry.get(name)?.tool.composite !== true) return NOTHING;
-  const { usage, cost, model } = told;
+export function readDelegateSpending({ name, metadata }: ToolResult, registry: Registry): DelegateSpending {
+  const report: unknown = metadata?.["delegate"];
+  if (!isJsonObject(report) || registry.get(name)?.tool.composite !== true) return NO_SPENDING;
+  const { usage, cost, model } = report;
   return {
     usage: isJsonObject(usage) ? readUsage(usage) : NO_USAGE,
     cost: typeof cost === "number" ? cost : undefined,
@@ -47,12 +47,12 @@ interface Account {
  *
  * @param results counted instead if the session has recorded no events since, or no longer has them in memory
  */
-export function spendDelegated(results: readonly ToolResult[], { budget, session, since, cost }: Account): void {
+export function addDelegateSpending(results: readonly ToolResult[], { budget, session, since, cost }: Account): void {
   const events = session.length > since ? session.logSince(since) : undefined;
-  for (const result of events === undefined ? results : resultsIn(events)) {
-    const { usage, cost: told, model } = delegatedSpending(result, session.registry);
+  for (const result of events === undefined ? results : endedCallResults(events)) {
+    const { usage, cost: reportedCost, model } = readDelegateSpending(result, session.registry);
     const tokens = usage.inputTokens + usage.outputTokens;
     budget.spend("tokens", tokens);
-    if (cost !== undefined && tokens > 0) budget.spend("cost", told ?? cost(usage, model));
+    if (cost !== undefined && tokens > 0) budget.spend("cost", reportedCost ?? cost(usage, model));
   }
 }

@@ -4,7 +4,7 @@ import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../c
 import type { JsonStep } from "../../core/base/json-steps.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
-import { checkSession, checkText } from "../../core/check-argument.ts";
+import { checkSession, checkString } from "../../core/check-argument.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { createChain, type Chain } from "../chain/chain.ts";
@@ -24,7 +24,7 @@ export interface KeptProgram {
   readonly answerKey: string | undefined;
 }
 
-interface Recorded {
+interface RecordedProgram {
   readonly code: string;
   readonly input: JsonObject;
   readonly calls: readonly RecordedCall[];
@@ -39,7 +39,7 @@ interface RecordedCall {
 /** The source of an argument: a value, or its origin in an answer. */
 type Source = { readonly value: JsonValue } | Origin;
 
-interface Run {
+interface MarkedRun {
   readonly calls: readonly { readonly name: string; readonly sources: ReadonlyMap<string, Source> }[];
   readonly returned: Source | undefined;
 }
@@ -56,56 +56,56 @@ interface Run {
  */
 export async function chainOfProgram(session: RuntimeSession, callId: string): Promise<KeptProgram> {
   checkSession(session, "chainOfProgram()");
-  checkText(callId, "chainOfProgram(session, callId)", "the id of a call");
-  const recorded = readRecorded(session, callId);
-  const [one, other] = [await markedRun(session, recorded, false), await markedRun(session, recorded, true)];
-  if (one.calls.length !== recorded.calls.length || other.calls.length !== one.calls.length) throw decides();
-  const keys = recorded.calls.map((_, index) => freeKey(`call${index + 1}`, recorded.input));
+  checkString(callId, "chainOfProgram(session, callId)", "the id of a call");
+  const recorded = readRecordedProgram(session, callId);
+  const [one, other] = [await runMarked(session, recorded, false), await runMarked(session, recorded, true)];
+  if (one.calls.length !== recorded.calls.length || other.calls.length !== one.calls.length) throw branchesError();
+  const keys = recorded.calls.map((_, index) => unusedKey(`call${index + 1}`, recorded.input));
   const steps = one.calls.map(({ name, sources }, index): ChainStep => {
     const same = other.calls[index];
-    if (name !== same?.name || name !== recorded.calls[index]?.name) throw decides();
+    if (name !== same?.name || name !== recorded.calls[index]?.name) throw branchesError();
     const inputMapping: Record<string, ChainSource> = Object.create(null);
     for (const [argument, source] of sources) {
-      if (!isDeepStrictEqual(source, same.sources.get(argument))) throw computed(argument, index);
-      inputMapping[argument] = "value" in source ? { value: source.value } : pathText(source, keys, argument);
+      if (!isDeepStrictEqual(source, same.sources.get(argument))) throw computedArgumentError(argument, index);
+      inputMapping[argument] = "value" in source ? { value: source.value } : formatPath(source, keys, argument);
     }
-    if (same.sources.size !== sources.size) throw decides();
+    if (same.sources.size !== sources.size) throw branchesError();
     if (sources.size === 0)
-      throw refusal(`call ${index + 1} (${name}) takes no argument, and a step without any is given the whole context`);
+      throw cannotConvertError(`call ${index + 1} (${name}) takes no argument, and a step without any is given the whole context`);
     return { tool: name, inputMapping, outputKey: keys[index] ?? "" };
   });
-  if (steps.length === 0) throw refusal("it makes no calls");
+  if (steps.length === 0) throw cannotConvertError("it makes no calls");
   const { returned } = one;
   const isWhole = returned !== undefined && "step" in returned && returned.path.length === 0 && returned.step > 0;
   return { chain: createChain(steps), answerKey: isWhole ? keys[returned.step - 1] : undefined };
 }
 
-function readRecorded({ log }: RuntimeSession, callId: string): Recorded {
+function readRecordedProgram({ log }: RuntimeSession, callId: string): RecordedProgram {
   const ends = new Map(log.flatMap((event) => (event.type === "call-end" ? [[event.callId, event] as const] : [])));
   const program = ends.get(callId);
   if (program === undefined) throw new ToolError("not_found", `The session has no finished call ${JSON.stringify(callId)}.`);
   const { code, input = {} } = program.input ?? {};
   if (!program.result.name.endsWith(`::${PROGRAM_TOOL}`) || typeof code !== "string")
     throw new ToolError("invalid_argument", `The call ${callId} is a call of ${program.result.name}, which does not run programs.`);
-  if (program.result.status !== "ok") throw refusal("it failed");
-  if (input !== null && !isJsonObject(input)) throw refusal("its input is not an object, and the context of a chain is one");
+  if (program.result.status !== "ok") throw cannotConvertError("it failed");
+  if (input !== null && !isJsonObject(input)) throw cannotConvertError("its input is not an object, and the context of a chain is one");
   const starts = log.filter((event) => event.type === "call-start" && event.parentCallId === callId);
   const calls = starts.map((event, index): RecordedCall => {
     const end = "callId" in event ? ends.get(event.callId) : undefined;
-    if (end?.input === undefined || end.result.status !== "ok") throw refusal(`call ${index + 1} did not succeed`);
+    if (end?.input === undefined || end.result.status !== "ok") throw cannotConvertError(`call ${index + 1} did not succeed`);
     if (end.result.truncation !== undefined && end.result.output === undefined)
-      throw refusal(`the answer of call ${index + 1} was too large to be kept in full`);
+      throw cannotConvertError(`the answer of call ${index + 1} was too large to be kept in full`);
     return { name: end.result.name, input: end.input, result: end.result };
   });
   return { code, input: input ?? {}, calls };
 }
 
 /** @param differs whether to use other values, longer arrays, another time and another seed */
-async function markedRun({ ports }: RuntimeSession, { code, input, calls }: Recorded, differs: boolean): Promise<Run> {
+async function runMarked({ ports }: RuntimeSession, { code, input, calls }: RecordedProgram, differs: boolean): Promise<MarkedRun> {
   const marked = new MarkedValues(differs);
   const made: { name: string; input: JsonValue }[] = [];
   const outcome = await runProgram({
-    ...defaultLimits(),
+    ...defaultProgramLimits(),
     code,
     input: JSON.stringify(marked.mark(input, 0)),
     toolNames: [],
@@ -115,54 +115,54 @@ async function markedRun({ ports }: RuntimeSession, { code, input, calls }: Reco
     signal: new AbortController().signal,
     execute: ({ name, input: given }) => {
       const recorded = calls[made.push({ name, input: copyJson(given).value }) - 1];
-      if (recorded === undefined || !recorded.name.endsWith(name)) return Promise.reject(decides());
+      if (recorded === undefined || !recorded.name.endsWith(name)) return Promise.reject(branchesError());
       const { result } = recorded;
       const output = marked.mark(result.output ?? null, made.length);
       return Promise.resolve({ ...result, name: recorded.name, output, durationMs: differs ? 2 : 1 });
     },
   });
-  if (outcome.end.kind !== "returned") throw decides();
+  if (outcome.end.kind !== "returned") throw branchesError();
   return {
-    calls: made.map((call, index) => ({ name: calls[index]?.name ?? "", sources: sourcesOf(call.input, marked, index) })),
-    returned: marked.sourceOf(parseJson(outcome.end.text, { longIntegers: "round" })),
+    calls: made.map((call, index) => ({ name: calls[index]?.name ?? "", sources: findSources(call.input, marked, index) })),
+    returned: marked.findSource(parseJson(outcome.end.text, { longIntegers: "round" })),
   };
 }
 
-function sourcesOf(input: JsonValue, marked: MarkedValues, index: number): ReadonlyMap<string, Source> {
-  if (!isJsonObject(input)) throw refusal(`call ${index + 1} is given something other than an object`);
+function findSources(input: JsonValue, marked: MarkedValues, index: number): ReadonlyMap<string, Source> {
+  if (!isJsonObject(input)) throw cannotConvertError(`call ${index + 1} is given something other than an object`);
   return new Map(
     Object.entries(input).map(([argument, value]) => {
-      const source = marked.sourceOf(value);
-      if (source === undefined) throw computed(argument, index);
+      const source = marked.findSource(value);
+      if (source === undefined) throw computedArgumentError(argument, index);
       return [argument, source] as const;
     }),
   );
 }
 
-function pathText({ step, path }: Origin, keys: readonly string[], argument: string): string {
+function formatPath({ step, path }: Origin, keys: readonly string[], argument: string): string {
   const steps: readonly JsonStep[] = step === 0 ? path : [keys[step - 1] ?? "", ...path];
-  if (steps.length === 0) throw refusal(`the argument ${JSON.stringify(argument)} is the whole input`);
+  if (steps.length === 0) throw cannotConvertError(`the argument ${JSON.stringify(argument)} is the whole input`);
   return steps.map((part) => (typeof part === "number" ? `[${part}]` : `[${JSON.stringify(part)}]`)).join("");
 }
 
-function freeKey(key: string, input: JsonObject): string {
-  return Object.hasOwn(input, key) ? freeKey(`${key}_`, input) : key;
+function unusedKey(key: string, input: JsonObject): string {
+  return Object.hasOwn(input, key) ? unusedKey(`${key}_`, input) : key;
 }
 
-function defaultLimits() {
+function defaultProgramLimits() {
   const { maxRunMs, maxMemoryMb, maxCalls, maxLogChars } = PROGRAM_LIMITS;
   return { maxRunMs: maxRunMs.default, maxMemoryMb: maxMemoryMb.default, maxCalls: maxCalls.default, maxLogChars: maxLogChars.default };
 }
 
-function decides(): ToolError {
-  return refusal("which calls it makes depends on earlier answers");
+function branchesError(): ToolError {
+  return cannotConvertError("which calls it makes depends on earlier answers");
 }
 
-function computed(argument: string, index: number): ToolError {
-  return refusal(`it computes the argument ${JSON.stringify(argument)} of call ${index + 1}`);
+function computedArgumentError(argument: string, index: number): ToolError {
+  return cannotConvertError(`it computes the argument ${JSON.stringify(argument)} of call ${index + 1}`);
 }
 
-function refusal(why: string): ToolError {
+function cannotConvertError(why: string): ToolError {
   return new ToolError("invalid_argument", `The program cannot be kept as a chain: ${why}.`, {
     hint: "A chain calls the same tools each time, with values or with parts of earlier answers. Keep the program itself for anything else.",
   });

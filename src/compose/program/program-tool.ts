@@ -2,17 +2,17 @@
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { describeThrown, ToolError } from "../../core/error.ts";
-import { cannotLoad } from "../../core/late-package.ts";
+import { packageLoadError } from "../../core/late-package.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { callerVisibility, portsOf, registryOf, sessionIn } from "../../call/context/tool-context.ts";
+import { callerVisibility, portsOf, registryOf, sessionOfContext } from "../../call/context/tool-context.ts";
 import { visibleTools } from "../../policy/visibility.ts";
 import type { ProgramEnd, ProgramLimits, ThrownInProgram } from "../../processes/program/thread-messages.ts";
 import { PROGRAM_TOOL, type ProgramOffer } from "../../registry/program-offer.ts";
-import { inTurn } from "./nested-programs.ts";
+import { withProgramSlot } from "./nested-programs.ts";
 import { runProgram, type ProgramOutcome } from "./run-program.ts";
 
 export interface ProgramInput {
@@ -24,7 +24,7 @@ const MAX_CODE = 200_000;
 /** Maximum number of names that `Object.keys(tools)` lists. Further tools can still be called by name. */
 const MAX_NAMES = 2_000;
 /** Maximum number of calls that an error lists. */
-const MAX_TOLD = 50;
+const MAX_LISTED_CALLS = 50;
 
 const DESCRIPTION = `Runs a program in JavaScript that calls tools. Use it for several calls that depend on one another, for loops and for filtering: you are shown only what the program returns and prints.
 
@@ -52,7 +52,7 @@ export function programTool(limits: ProgramLimits, offer: ProgramOffer, approveW
     timeoutMs: 0,
     maxAttempts: 1,
     execute: async (input: ProgramInput, context: ToolContext) =>
-      answerOf(await inTurn(context.signal, () => run(input, context, limits)), limits),
+      buildAnswer(await withProgramSlot(context.signal, () => run(input, context, limits)), limits),
   };
 }
 
@@ -64,9 +64,9 @@ function run({ code, input = null }: ProgramInput, context: ToolContext, limits:
     ...limits,
     code,
     input: JSON.stringify(input),
-    toolNames: namesFor(context),
+    toolNames: listToolNames(context),
     seed: context.callId,
-    wallTime: beginningOf(context),
+    wallTime: startTimeOf(context),
     clock,
     signal,
     execute: (call, stopped) => execute(call, { background: false, signal: stopped }),
@@ -74,7 +74,7 @@ function run({ code, input = null }: ProgramInput, context: ToolContext, limits:
 }
 
 /** The names that `Object.keys(tools)` lists. */
-function namesFor(context: ToolContext): readonly string[] {
+function listToolNames(context: ToolContext): readonly string[] {
   const names = new Set<string>();
   for (const { tool, toolset, qualifiedName } of visibleTools(registryOf(context), callerVisibility(context))) {
     if (tool.providerExecuted === true || toolset.name === OWN_NAMESPACE || qualifiedName === context.toolName) continue;
@@ -85,14 +85,14 @@ function namesFor(context: ToolContext): readonly string[] {
 }
 
 /** Returns when the call began, as recorded, so that a program that is run again sees the same time. */
-function beginningOf(context: ToolContext): number {
-  const start = sessionIn(context).log.findLast((event) => event.type === "call-start" && event.callId === context.callId);
+function startTimeOf(context: ToolContext): number {
+  const start = sessionOfContext(context).log.findLast((event) => event.type === "call-start" && event.callId === context.callId);
   return Math.round(start?.at ?? portsOf(context).clock.wallTime());
 }
 
 /** @throws ToolError that says how the program ended and which calls it made */
-function answerOf({ end, log, results, unawaited }: ProgramOutcome, limits: ProgramLimits): JsonObject {
-  if (end.kind !== "returned") throw failure(end, { log, results }, limits);
+function buildAnswer({ end, log, results, unawaited }: ProgramOutcome, limits: ProgramLimits): JsonObject {
+  if (end.kind !== "returned") throw toFailureError(end, { log, results }, limits);
   const note =
     end.returnedNothing && results.length === 0 && log === ""
       ? "The program made no call and returned nothing. Write the body of a function, with its own return: not a function that nobody calls."
@@ -107,8 +107,8 @@ function answerOf({ end, log, results, unawaited }: ProgramOutcome, limits: Prog
 /** Describes calls that the program did not wait for, on purpose (`Promise.race`) or not: code after them never ran, and errors are lost. */
 function unawaitedNote(results: readonly ToolResult[], unawaited: readonly number[]): string | undefined {
   if (unawaited.length === 0) return undefined;
-  const told = unawaited.slice(0, MAX_TOLD).flatMap((index) => (results[index] === undefined ? [] : [toldResult(results[index], index)]));
-  return `The program ended without waiting for ${plural(unawaited.length, "call")}: they were made, but their answers were not used. Await those whose answers matter, including those made inside a function: await main(), await Promise.all(items.map(async …)). ${told.join(" ")}`;
+  const listed = unawaited.slice(0, MAX_LISTED_CALLS).flatMap((index) => (results[index] === undefined ? [] : [formatCallResult(results[index], index)]));
+  return `The program ended without waiting for ${plural(unawaited.length, "call")}: they were made, but their answers were not used. Await those whose answers matter, including those made inside a function: await main(), await Promise.all(items.map(async …)). ${listed.join(" ")}`;
 }
 
 type Failure = Exclude<ProgramOutcome["end"], { readonly kind: "returned" }>;
@@ -122,10 +122,10 @@ interface FailureDetails {
 /** The parts that all errors of a program share: its calls, its printed text, and whether it may have had effects. */
 function failureDetails({ log, results }: Pick<ProgramOutcome, "log" | "results">): FailureDetails {
   const mayHaveActed = results.some(({ status, error }) => status === "ok" || status === "partial" || error?.outcome === "unknown");
-  const told = results.slice(0, MAX_TOLD).map(toldResult);
-  const more = results.length > told.length ? [`And ${plural(results.length - told.length, "more call")}.`] : [];
+  const listed = results.slice(0, MAX_LISTED_CALLS).map(formatCallResult);
+  const more = results.length > listed.length ? [`And ${plural(results.length - listed.length, "more call")}.`] : [];
   const printed = log === "" ? [] : [`Printed: ${log.trimEnd()}`];
-  return { outcome: mayHaveActed ? "unknown" : "failed", details: [...told, ...more, ...printed], retryable: false };
+  return { outcome: mayHaveActed ? "unknown" : "failed", details: [...listed, ...more, ...printed], retryable: false };
 }
 
 /** @throws ToolError `too_large` for JSON that is too deep or has too many values, although the calls of the program were made */
@@ -141,17 +141,17 @@ function readReturned(text: string, options: FailureDetails): JsonValue {
   }
 }
 
-function failure(end: Failure, outcome: Pick<ProgramOutcome, "log" | "results">, limits: ProgramLimits): ToolError {
+function toFailureError(end: Failure, outcome: Pick<ProgramOutcome, "log" | "results">, limits: ProgramLimits): ToolError {
   const options = failureDetails(outcome);
-  if (end.kind === "missing") return cannotLoad({ name: "quickjs-emscripten", need: "programs written by models need it" }, end.message);
-  if (end.kind === "limit") return limitReached(end.limit, limits, options);
+  if (end.kind === "missing") return packageLoadError({ name: "quickjs-emscripten", need: "programs written by models need it" }, end.message);
+  if (end.kind === "limit") return limitReachedError(end.limit, limits, options);
   if (end.kind === "invalid")
-    return new ToolError("invalid_input", `The program has a syntax error${placeText(end)}: ${end.message}.`, {
+    return new ToolError("invalid_input", `The program has a syntax error${formatPlace(end)}: ${end.message}.`, {
       hint: "`code` is the body of an async function, in JavaScript: no import, no types.",
     });
   if (end.kind === "threw") {
     const error = end.name === "" ? `by throwing ${end.message}` : `with ${end.name}: ${end.message}`;
-    return new ToolError("execution_failed", `The program ended${placeText(end)} ${error}`, {
+    return new ToolError("execution_failed", `The program ended${formatPlace(end)} ${error}`, {
       ...options,
       ...hintFor(end),
       details: [...end.details, ...options.details],
@@ -167,7 +167,7 @@ function failure(end: Failure, outcome: Pick<ProgramOutcome, "log" | "results">,
 
 type LimitEnd = Extract<ProgramEnd, { readonly kind: "limit" }>["limit"];
 
-function limitReached(limit: LimitEnd, limits: ProgramLimits, options: ConstructorParameters<typeof ToolError>[2]): ToolError {
+function limitReachedError(limit: LimitEnd, limits: ProgramLimits, options: ConstructorParameters<typeof ToolError>[2]): ToolError {
   const texts: Readonly<Record<LimitEnd, readonly [string, string]>> = {
     time: [`it computed for more than ${limits.maxRunMs} ms`, "Do less at once. Waiting for tools does not count."],
     memory: [`it needed more than ${limits.maxMemoryMb} MiB of memory`, "Keep less at once, or ask tools for less."],
@@ -179,11 +179,11 @@ function limitReached(limit: LimitEnd, limits: ProgramLimits, options: Construct
   return new ToolError("limit_exceeded", `The program was stopped: ${what}.`, { ...options, hint });
 }
 
-function toldResult({ name, status, error }: ToolResult, index: number): string {
+function formatCallResult({ name, status, error }: ToolResult, index: number): string {
   return `Call ${index + 1}: ${name} ended with the status ${status}${error === undefined ? "" : ` (${error.code})`}.`;
 }
 
-function placeText({ place }: { readonly place: { readonly line: number; readonly column: number } | undefined }): string {
+function formatPlace({ place }: { readonly place: { readonly line: number; readonly column: number } | undefined }): string {
   return place === undefined ? "" : ` in line ${place.line}, column ${place.column}`;
 }
 

@@ -3,7 +3,7 @@ import { checkRegistry } from "../../core/check-argument.ts";
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { declareTools, type DeclaredTool } from "../../registry/declared/declare-tools.ts";
-import { offerIn, PROGRAM_TOOL, type ProgramOffer } from "../../registry/program-offer.ts";
+import { readProgramOffer, PROGRAM_TOOL, type ProgramOffer } from "../../registry/program-offer.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { modelTools, type ModelToolsOptions } from "../prompt/model-tools.ts";
 
@@ -20,15 +20,15 @@ export function programTools(registry: Registry, options: ModelToolsOptions = {}
   checkRegistry(registry, "programTools()");
   const tools = modelTools(registry, options);
   let view = VIEWS.get(tools);
-  if (view === undefined) VIEWS.set(tools, (view = viewOf(registry, tools)));
+  if (view === undefined) VIEWS.set(tools, (view = createView(registry, tools)));
   return view;
 }
 
-function viewOf(registry: Registry, tools: readonly ModelTool[]): readonly ModelTool[] {
-  const offers = new Map(tools.map((tool) => [tool, offerOf(registry, tool)] as const));
+function createView(registry: Registry, tools: readonly ModelTool[]): readonly ModelTool[] {
+  const offers = new Map(tools.map((tool) => [tool, findOffer(registry, tool)] as const));
   const only = [...offers.values()].find((offer) => offer?.mode === "only");
   if (only === undefined) return tools;
-  const declared = tools.filter((tool) => offers.get(tool) === undefined && tool.providerExecuted !== true && !isOwn(tool));
+  const declared = tools.filter((tool) => offers.get(tool) === undefined && tool.providerExecuted !== true && !isRuntimeTool(tool));
   const text = declareTools(
     declared.map((tool): DeclaredTool => tool),
     only.maxDeclarationChars,
@@ -41,12 +41,12 @@ function viewOf(registry: Registry, tools: readonly ModelTool[]): readonly Model
 }
 
 /** Whether the tool is one of the runtime's own, which read the rest of a cut result: programs get results whole. */
-function isOwn({ name }: ModelTool): boolean {
+function isRuntimeTool({ name }: ModelTool): boolean {
   return name.startsWith(`${OWN_NAMESPACE}::`);
 }
 
 /** Undefined if the tool is not a `run_program` of a program toolset. */
-function offerOf(registry: Registry, { name }: ModelTool): ProgramOffer | undefined {
+function findOffer(registry: Registry, { name }: ModelTool): ProgramOffer | undefined {
   const registered = name.endsWith(`::${PROGRAM_TOOL}`) ? registry.get(name) : undefined;
-  return registered === undefined ? undefined : offerIn(registered);
+  return registered === undefined ? undefined : readProgramOffer(registered);
 }

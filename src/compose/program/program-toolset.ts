@@ -1,5 +1,5 @@
 /** The toolset `program`: a model writes a program that calls tools, and gets the value that it returns. */
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { checkNumber, COUNT } from "../../core/base/number-bounds.ts";
 import { checkName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
@@ -55,9 +55,9 @@ export function programToolset(options: ProgramToolsetOptions = {}): Toolset {
   const { name = "program", mode = "beside", approve = "calls", maxDeclarationChars = DEFAULT_DECLARATION_CHARS } = options;
   checkName(name, "toolset");
   if (mode !== "beside" && mode !== "only")
-    throw new ToolError("invalid_argument", `The mode of programToolset() must be "beside" or "only", not ${quoted(mode)}.`);
+    throw new ToolError("invalid_argument", `The mode of programToolset() must be "beside" or "only", not ${quoteValue(mode)}.`);
   if (approve !== "calls" && approve !== "whole")
-    throw new ToolError("invalid_argument", `The option approve of programToolset() must be "calls" or "whole", not ${quoted(approve)}.`);
+    throw new ToolError("invalid_argument", `The option approve of programToolset() must be "calls" or "whole", not ${quoteValue(approve)}.`);
   checkNumber(maxDeclarationChars, "maxDeclarationChars of programToolset()", COUNT);
   const limit = (key: keyof ProgramLimits): number => {
     checkNumber(options[key], `${key} of programToolset()`, PROGRAM_LIMITS[key]);

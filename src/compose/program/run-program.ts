@@ -7,11 +7,11 @@ import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ProgramThread } from "../../processes/program/program-thread.ts";
 import type { ProgramCall, ProgramEnd, ProgramStart, SettledCall, ToThread } from "../../processes/program/thread-messages.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 import { wholeResult } from "../sequence/whole-result.ts";
 
 /** Maximum number of calls of one program that run at a time; further ones wait. */
-const MAX_AT_ONCE = 64;
+const MAX_CONCURRENT_CALLS = 64;
 
 export interface ProgramOptions extends ProgramStart {
   /** Makes a call. A rejection ends the program with the error. */
@@ -42,7 +42,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramOutcom
   const thread = new ProgramThread(start, clock);
   const calls = new ProgramCalls(options);
   const reason = (): unknown => (signal.reason instanceof Error ? signal.reason : new ToolError("cancelled", "The program was cancelled."));
-  const unlessAborted = <T>(work: Promise<T>): Promise<T> => untilAborted(work, signal, reason);
+  const unlessAborted = <T>(work: Promise<T>): Promise<T> => rejectOnAbort(work, signal, reason);
   try {
     let log = "";
     let message = await unlessAborted(thread.next());
@@ -50,20 +50,20 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramOutcom
     while (message.end === undefined) {
       let ended: ToThread = [];
       if (isReady) {
-        calls.make(message.calls);
+        calls.startCalls(message.calls);
         if (calls.waiting === 0) return { end: { kind: "waiting" }, log, results: calls.results, unawaited: [] };
-        ended = await unlessAborted(calls.nextEnded());
+        ended = await unlessAborted(calls.waitForEnded());
       }
       isReady = true;
-      thread.goOn(ended);
+      thread.resume(ended);
       message = await unlessAborted(thread.next());
       log += message.log;
     }
     // Calls that it began and did not wait for are still made, unless the program was stopped.
-    if (message.end.kind === "returned") calls.make(message.calls);
+    if (message.end.kind === "returned") calls.startCalls(message.calls);
     else calls.cancel();
     const unawaited = message.end.kind === "returned" ? calls.unsettled : [];
-    await calls.allEnded();
+    await calls.waitForAll();
     return { end: message.end, log, results: calls.results, unawaited };
   } catch (thrown: unknown) {
     if (!signal.aborted) await calls.stop();
@@ -85,7 +85,7 @@ class ProgramCalls {
   /** In call order; the first is the next call that is settled in the program. */
   readonly #queue: RunningCall[] = [];
   readonly #results: (ToolResult | undefined)[] = [];
-  readonly #waitingForRoom: (() => void)[] = [];
+  readonly #waitingForSlot: (() => void)[] = [];
   #running = 0;
   #wallTime: number;
 
@@ -107,15 +107,15 @@ class ProgramCalls {
     return this.#results.filter((result) => result !== undefined);
   }
 
-  make(calls: readonly ProgramCall[]): void {
+  startCalls(calls: readonly ProgramCall[]): void {
     for (const call of calls) {
       const running: RunningCall = { call, done: this.#execute(call), result: undefined };
-      void this.#keepResult(running);
+      void this.#storeResult(running);
       this.#queue.push(running);
     }
   }
 
-  async #keepResult(running: RunningCall): Promise<void> {
+  async #storeResult(running: RunningCall): Promise<void> {
     try {
       running.result = this.#results[running.call.number] = await running.done;
     } catch {
@@ -124,14 +124,14 @@ class ProgramCalls {
   }
 
   /** Waits for the oldest call, then takes it and the calls after it that have ended as well. */
-  async nextEnded(): Promise<ToThread> {
+  async waitForEnded(): Promise<ToThread> {
     await this.#queue[0]?.done;
     const ended: SettledCall[] = [];
     for (let first = this.#queue[0]; first?.result !== undefined; first = this.#queue[0]) {
       this.#queue.shift();
       // From the recorded duration, so that the program sees the same time when it is run again.
       this.#wallTime = Math.max(this.#wallTime, Math.round(first.call.madeAt + first.result.durationMs));
-      ended.push({ number: first.call.number, wallTime: this.#wallTime, ...tellResult(first.result) });
+      ended.push({ number: first.call.number, wallTime: this.#wallTime, ...toSettledCall(first.result) });
     }
     return ended;
   }
@@ -141,7 +141,7 @@ class ProgramCalls {
   }
 
   /** @throws the error that a call was rejected with */
-  async allEnded(): Promise<void> {
+  async waitForAll(): Promise<void> {
     for (const { done } of this.#queue) await done;
   }
 
@@ -152,12 +152,12 @@ class ProgramCalls {
   }
 
   async #execute({ name, input }: ProgramCall): Promise<ToolResult> {
-    if (this.#running >= MAX_AT_ONCE) await new Promise<void>((resolve) => this.#waitingForRoom.push(resolve));
+    if (this.#running >= MAX_CONCURRENT_CALLS) await new Promise<void>((resolve) => this.#waitingForSlot.push(resolve));
     else this.#running++;
     try {
       return await this.#options.execute({ name, input: readInput(input) }, this.#controller.signal);
     } finally {
-      const next = this.#waitingForRoom.shift();
+      const next = this.#waitingForSlot.shift();
       if (next === undefined) this.#running--;
       else next();
     }
@@ -173,7 +173,7 @@ function readInput(text: string): unknown {
   }
 }
 
-function tellResult(result: ToolResult): Pick<SettledCall, "succeeded" | "text"> {
+function toSettledCall(result: ToolResult): Pick<SettledCall, "succeeded" | "text"> {
   const { status, output, content, error, name } = result;
   const answer: JsonValue = output ?? content?.map(partText).join("\n") ?? null;
   const whole = wholeResult(undefined, result);

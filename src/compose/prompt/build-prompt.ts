@@ -1,5 +1,5 @@
 /** Builds the part of a system prompt that describes the tools: the same bytes for the same tools. */
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { DEFAULT_NAMESPACE, splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkRegistry } from "../../core/check-argument.ts";
@@ -60,14 +60,14 @@ export function buildPrompt(registry: Registry, options: PromptOptions = {}): st
   checkKnownKeys(options, OPTIONS, "buildPrompt()");
   const { mode = "dynamic", introduction = "", callFormat = "", contributions = [], hints = [], onWarning = () => {} } = options;
   if (mode !== "dynamic" && mode !== "static")
-    throw new ToolError("invalid_argument", `The mode of a prompt must be "dynamic" or "static", not ${quoted(mode)}.`);
+    throw new ToolError("invalid_argument", `The mode of a prompt must be "dynamic" or "static", not ${quoteValue(mode)}.`);
   const tools = visibleTools(registry, options.allow).filter((registered) => isOfferedBy(registered.tool, options.format));
   const name = options.toolName ?? shortName;
   const sections = [
     introduction,
     section("## Tools", toolLines(tools, name)),
     tools.length === 0 ? "" : callFormat,
-    mode === "static" ? section("## Tool documentation", documents(tools, name, options.overrides), "\n\n") : "",
+    mode === "static" ? section("## Tool documentation", formatDocumentation(tools, name, options.overrides), "\n\n") : "",
     section("## Tool guidance", toolGuidance(tools, contributions, onWarning), "\n\n"),
     ...hints,
   ];
@@ -83,19 +83,19 @@ function section(heading: string, parts: readonly string[], between = "\n"): str
 
 /** Returns a line for each tool. Overloads have one line each if their descriptions differ. */
 function toolLines(tools: readonly RegisteredTool[], name: (qualifiedName: string) => string): readonly string[] {
-  return familiesOf(tools).flatMap(({ qualifiedName, overloads }) => {
+  return groupOverloads(tools).flatMap(({ qualifiedName, overloads }) => {
     const start = `- \`${name(qualifiedName)}\``;
     const lines = overloads.map(({ tool }) => firstLine(tool.description)).map((line) => (line === "" ? start : `${start}: ${line}`));
     return lines.length === 1 ? lines : [...new Set(lines)].sort(compareText);
   });
 }
 
-function documents(
+function formatDocumentation(
   tools: readonly RegisteredTool[],
   name: (qualifiedName: string) => string,
   overrides: DocumentationOverrides | undefined,
 ): readonly string[] {
-  return familiesOf(tools).map(
+  return groupOverloads(tools).map(
     ({ qualifiedName, overloads }) => `### ${name(qualifiedName)}\n\n${documentationText(overloads, overrides).trim()}`,
   );
 }
@@ -106,7 +106,7 @@ interface Family {
 }
 
 /** Groups tools by name. Overloads are next to each other in a listing, in the order of their registration. */
-function familiesOf(listed: readonly RegisteredTool[]): readonly Family[] {
+function groupOverloads(listed: readonly RegisteredTool[]): readonly Family[] {
   const families: (Family & { readonly overloads: RegisteredTool[] })[] = [];
   for (const registered of listed) {
     const last = families.at(-1);
@@ -118,12 +118,12 @@ function familiesOf(listed: readonly RegisteredTool[]): readonly Family[] {
 
 const MAX_LINE = 240;
 /** Maximum number of characters of a description that are searched for its first line. */
-const MAX_LOOKED_AT = 2_000;
+const MAX_SCANNED_CHARS = 2_000;
 
 /** Returns the first line of a description, without control characters: the rest may be a page of third-party text. */
 function firstLine(description: string): string {
   const [line = ""] = description
-    .slice(0, MAX_LOOKED_AT)
+    .slice(0, MAX_SCANNED_CHARS)
     .trim()
     .split(/[\n\r\u2028\u2029]/u, 1);
   const text = line.replaceAll(/[\s\p{Cc}]+/gu, " ");

@@ -4,8 +4,8 @@ import type { JsonValue } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { ModelTool } from "../../core/model.ts";
-import { nameMatcher } from "../../policy/permission.ts";
-import { CALL_TOOL, FIND_TOOLS, foundNames } from "../../registry/found-tools.ts";
+import { createNameMatcher } from "../../policy/permission.ts";
+import { CALL_TOOL, FIND_TOOLS, parseFoundNames } from "../../registry/found-tools.ts";
 import type { Registry } from "../../registry/registry.ts";
 
 /** Which tools a model is shown from the beginning. */
@@ -35,12 +35,12 @@ export class DeferredTools {
       throw new ToolError("invalid_argument", "deferTools of createLoop() needs the tool find_tools: without it, no tool could be found.", {
         hint: "Give the runtime its toolset: createRuntime({ toolsets: [findToolsToolset()] }), from haft/find-tools.",
       });
-    const matches = nameMatcher([FIND_TOOLS, CALL_TOOL, `${OWN_NAMESPACE}::*`, ...(options.pinned ?? [])], "pinned");
+    const matches = createNameMatcher([FIND_TOOLS, CALL_TOOL, `${OWN_NAMESPACE}::*`, ...(options.pinned ?? [])], "pinned");
     this.#isPinned = (name) => matches(name) !== undefined;
   }
 
   /** Returns the same array until the list changes or more tools are found. @param found the state that `find_tools` keeps */
-  offered(list: readonly ModelTool[], found: JsonValue | undefined): readonly ModelTool[] {
+  selectOffered(list: readonly ModelTool[], found: JsonValue | undefined): readonly ModelTool[] {
     if (list === this.#list && found === this.#found) return this.#offered;
     if (list !== this.#list) {
       this.#list = list;
@@ -48,7 +48,7 @@ export class DeferredTools {
       this.#byName = Map.groupBy(list, ({ name }) => name);
     }
     this.#found = found;
-    const others = foundNames(found).filter((name) => !this.#isPinned(name));
+    const others = parseFoundNames(found).filter((name) => !this.#isPinned(name));
     return (this.#offered = Object.freeze([...this.#pinned, ...others.flatMap((name) => this.#byName.get(name) ?? [])]));
   }
 }

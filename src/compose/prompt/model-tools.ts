@@ -18,7 +18,7 @@ export interface ModelToolsOptions {
   readonly onDrop?: (message: string) => void;
 }
 
-interface Made {
+interface ToolLists {
   readonly version: number;
   /** The tools that are offered, by format. */
   readonly lists: Map<string | undefined, readonly ModelTool[]>;
@@ -30,7 +30,7 @@ interface View {
   readonly visible: readonly ModelTool[];
 }
 
-const MADE = new WeakMap<Registry, Made>();
+const TOOL_LISTS = new WeakMap<Registry, ToolLists>();
 const VIEWS = new WeakMap<Visibility, View>();
 const MAX_LISTS = 64;
 
@@ -44,7 +44,7 @@ export function modelTools(registry: Registry, options: ModelToolsOptions = {}):
   checkRegistry(registry, "modelTools()");
   checkKnownKeys(options, { allow: true, format: "string", onDrop: "function" }, "modelTools()");
   const { allow, format, onDrop = () => {} } = options;
-  const list = listFor(registry, format, onDrop);
+  const list = getList(registry, format, onDrop);
   if (allow === undefined) return list;
   const visibility = visibilityOf(allow);
   const view = VIEWS.get(visibility);
@@ -60,10 +60,10 @@ export function isOfferedBy(tool: Pick<Tool, "providerExecuted" | "providers">, 
   return tool.providers !== undefined && Object.hasOwn(tool.providers, format);
 }
 
-function listFor(registry: Registry, format: string | undefined, onDrop: (message: string) => void): readonly ModelTool[] {
+function getList(registry: Registry, format: string | undefined, onDrop: (message: string) => void): readonly ModelTool[] {
   const { version } = registry;
-  let made = MADE.get(registry);
-  if (made?.version !== version) MADE.set(registry, (made = { version, lists: new Map() }));
+  let made = TOOL_LISTS.get(registry);
+  if (made?.version !== version) TOOL_LISTS.set(registry, (made = { version, lists: new Map() }));
   let list = made.lists.get(format);
   if (list === undefined) {
     if (made.lists.size >= MAX_LISTS) made.lists.clear();
@@ -79,13 +79,13 @@ function makeList(registry: Registry, format: string | undefined, onDrop: (messa
     const { tool, qualifiedName } = registered;
     const isOverload = listed[index - 1]?.qualifiedName === qualifiedName || listed[index + 1]?.qualifiedName === qualifiedName;
     if (!isOfferedBy(tool, format)) onDrop(`${qualifiedName} is not offered: ${format ?? ""} does not run it.`);
-    else if (tool.unusable === undefined) tools.push(...modelTool(registered, isOverload));
+    else if (tool.unusable === undefined) tools.push(...toModelTools(registered, isOverload));
   }
   return tools;
 }
 
 /** Returns none for an overload whose schema cannot be distinguished from the others'. */
-function modelTool(registered: RegisteredTool, isOverload: boolean): readonly ModelTool[] {
+function toModelTools(registered: RegisteredTool, isOverload: boolean): readonly ModelTool[] {
   const { tool, qualifiedName: name } = registered;
   const { description, inputSchema, outputSchema, providers } = tool;
   const words = providers === undefined ? {} : { providers };

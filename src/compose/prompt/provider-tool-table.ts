@@ -4,7 +4,7 @@ import type { JsonSchema } from "../../core/tool.ts";
 import { ANTHROPIC } from "../../wire/anthropic-conversation.ts";
 import { GEMINI } from "../../wire/gemini-conversation.ts";
 import { INTERACTIONS } from "../../wire/gemini/interaction-steps.ts";
-import { FORMAT as RESPONSES } from "../../wire/responses/input-items.ts";
+import { OPENAI_RESPONSES as RESPONSES } from "../../wire/responses/input-items.ts";
 
 export interface ProviderTool {
   /** The name that the provider uses in its replies. */

@@ -1,6 +1,6 @@
 /** The tools that the provider of a conversation runs itself, in addition to the program's own. */
 import { ToolError } from "../../core/error.ts";
-import { checkArgument, checkText } from "../../core/check-argument.ts";
+import { checkArgument, checkString } from "../../core/check-argument.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Log } from "../../core/ports.ts";
@@ -27,7 +27,7 @@ export interface ProviderToolsOptions {
  */
 export function providerTools(tools: readonly Tool[], format: string, options: ProviderToolsOptions = {}): readonly Tool[] {
   checkArgument(Array.isArray(tools), "providerTools(tools, format)", "an array of tools", tools);
-  checkText(format, "providerTools(tools, format)", "the name of a wire format");
+  checkString(format, "providerTools(tools, format)", "the name of a wire format");
   checkKnownKeys(options, { disable: true, options: true, log: true }, "providerTools()");
   const { disable = false, log } = options;
   const patches = new Map(Object.entries(options.options ?? {}));

@@ -1,7 +1,7 @@
 /** The hints of tools, toolsets and programs for a system prompt, in an order that does not depend on registration. */
 import { describeThrown } from "../../core/error.ts";
 import type { PromptContribution } from "../../core/tool.ts";
-import { typeInWords } from "../../core/base/wording.ts";
+import { describeValueType } from "../../core/base/wording.ts";
 import { compareText } from "../../trust/pinned-tool.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 
@@ -62,7 +62,7 @@ function readHint({ name, contribution }: Contributor, warn: (message: string) =
   try {
     const { text, bucket = "normal" } = contribution() ?? { text: "" };
     const said: unknown = typeof text === "function" ? text() : text;
-    if (typeof said !== "string") throw new TypeError(`it returned ${typeInWords(said)}, not a string`);
+    if (typeof said !== "string") throw new TypeError(`it returned ${describeValueType(said)}, not a string`);
     const trimmed = said.trim().toWellFormed();
     if (trimmed === "") return undefined;
     return { bucket: BUCKETS[knownBucket(bucket) ?? warnOfBucket(name, bucket, warn)], name, text: trimmed };

@@ -1,10 +1,10 @@
 /** Checks the input of a call before its references are resolved: their presence is known, their values are not. */
-import { isJsonObject, jsonPath, type JsonObject } from "../../core/base/json.ts";
+import { isJsonObject, formatJsonPath, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { compileSchema, type SchemaProblem, type Validator } from "../../schema/compile-schema.ts";
-import { fitInput } from "../../schema/repair/repair-input.ts";
-import { escapeStep } from "../../core/base/json-pointer.ts";
-import { words } from "../../core/base/wording.ts";
+import { repairInput } from "../../schema/repair/repair-input.ts";
+import { escapePointerStep } from "../../core/base/json-pointer.ts";
+import { wordSet } from "../../core/base/wording.ts";
 
 /** The paths to the strings that are references. */
 type ReferencePlaces = readonly (readonly (string | number)[])[];
@@ -22,12 +22,12 @@ export interface InputProblem extends Pick<SchemaProblem, "path" | "message"> {
 
 const MAX_PROBLEMS = 100;
 /** The keywords that an object or array can violate whatever the unknown values inside it are. */
-const COUNTED: ReadonlySet<string> = words("type required dependentRequired minItems maxItems minProperties maxProperties limit");
+const COUNTED: ReadonlySet<string> = wordSet("type required dependentRequired minItems maxItems minProperties maxProperties limit");
 const FORBIDDEN: ReadonlySet<string> = new Set(["additionalProperties", "unevaluatedProperties"]);
 
 /** Returns the problems of an input that do not depend on the values of its references. */
 export function checkInput(input: JsonObject, validator: Validator, places: ReferencePlaces, rules: InputRules): readonly InputProblem[] {
-  const unknown = rules.declaredOnly ? undeclared(input, validator.schema) : [];
+  const unknown = rules.declaredOnly ? findUndeclaredArguments(input, validator.schema) : [];
   const strict = validator.problems(input, MAX_PROBLEMS).filter((problem) => isCertain(problem, places));
   const forbidden = strict.filter(isForbidden);
   const broken = strict.filter((problem) => !isForbidden(problem));
@@ -51,7 +51,7 @@ function isForbidden({ keyword }: SchemaProblem): boolean {
 /** Whether the problem remains for any values of the references. */
 function isCertain({ pointer, keyword }: SchemaProblem, places: ReferencePlaces): boolean {
   return places.every((steps) => {
-    const place = steps.map((step) => `/${typeof step === "number" ? step : escapeStep(step)}`).join("");
+    const place = steps.map((step) => `/${typeof step === "number" ? step : escapePointerStep(step)}`).join("");
     if (pointer === place || pointer.startsWith(`${place}/`)) return FORBIDDEN.has(keyword);
     return !place.startsWith(`${pointer}/`) || COUNTED.has(keyword) || FORBIDDEN.has(keyword);
   });
@@ -60,22 +60,22 @@ function isCertain({ pointer, keyword }: SchemaProblem, places: ReferencePlaces)
 /** Whether the runtime could repair the input, ignoring the references. */
 function isRepairable(input: JsonObject, validator: Validator, places: ReferencePlaces): boolean {
   try {
-    const loosened = places.reduce((schema, steps) => loosen(schema, steps), validator.schema);
-    return fitInput(input, places.length === 0 ? validator : compileSchema(loosened), { dropUnknownKeys: true }).ok;
+    const loosened = places.reduce((schema, steps) => allowAnyValue(schema, steps), validator.schema);
+    return repairInput(input, places.length === 0 ? validator : compileSchema(loosened), { dropUnknownKeys: true }).ok;
   } catch {
     return false; // the schema refers to a part that was loosened
   }
 }
 
 /** Returns the schema with any value allowed at one place, if the schema itself describes that place. */
-function loosen(schema: JsonSchema, [step, ...rest]: readonly (string | number)[]): JsonSchema {
+function allowAnyValue(schema: JsonSchema, [step, ...rest]: readonly (string | number)[]): JsonSchema {
   if (typeof schema === "boolean" || step === undefined) return true;
   const keyword = typeof step === "number" ? "items" : "properties";
   const inside: unknown = schema[keyword];
-  if (typeof step === "number") return isSchema(inside) ? { ...schema, items: loosen(inside, rest) } : schema;
+  if (typeof step === "number") return isSchema(inside) ? { ...schema, items: allowAnyValue(inside, rest) } : schema;
   if (!isJsonObject(inside) || !Object.hasOwn(inside, step)) return schema;
   const part: unknown = inside[step];
-  return isSchema(part) ? { ...schema, properties: { ...inside, [step]: loosen(part, rest) } } : schema;
+  return isSchema(part) ? { ...schema, properties: { ...inside, [step]: allowAnyValue(part, rest) } } : schema;
 }
 
 function isSchema(value: unknown): value is JsonSchema {
@@ -83,12 +83,12 @@ function isSchema(value: unknown): value is JsonSchema {
 }
 
 /** Returns the arguments that a schema with properties does not name. */
-function undeclared(input: JsonObject, schema: JsonSchema): readonly InputProblem[] {
+function findUndeclaredArguments(input: JsonObject, schema: JsonSchema): readonly InputProblem[] {
   if (typeof schema === "boolean" || !isJsonObject(schema["properties"])) return [];
   const properties: JsonObject = schema["properties"];
   const patterns = isJsonObject(schema["patternProperties"]) ? Object.keys(schema["patternProperties"]) : [];
   const others = compileSchema({ patternProperties: Object.fromEntries(patterns.map((pattern) => [pattern, false])) });
   return Object.keys(input)
     .filter((key) => !Object.hasOwn(properties, key) && others.check({ [key]: null }))
-    .map((key) => ({ path: jsonPath([key.slice(0, 100)]), message: "the tool has no such argument", isUnknownArgument: true }));
+    .map((key) => ({ path: formatJsonPath([key.slice(0, 100)]), message: "the tool has no such argument", isUnknownArgument: true }));
 }

@@ -1,15 +1,15 @@
 /** Checks a sequence of calls before any of them runs. */
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
-import { jsonPath } from "../../core/base/json.ts";
+import { formatJsonPath } from "../../core/base/json.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { checkInput, type InputProblem, type InputRules } from "./check-input.ts";
-import { ReferenceReader, spellReference, type ReferenceSyntax } from "./reference.ts";
+import { ReferenceReader, quoteReference, type ReferenceSyntax } from "./reference.ts";
 import { findReferences, type FoundReference } from "./resolve-input.ts";
 import { readSequence, type ReadSequence } from "./read-sequence.ts";
 import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
-import { toolFinder, type FindTool, type FoundTool, type SequenceTool } from "./sequence-tools.ts";
+import { createToolFinder, type FindTool, type FoundTool, type SequenceTool } from "./sequence-tools.ts";
 
 /** The rules for a sequence. */
 export interface SequenceRules extends ReferenceSyntax {
@@ -72,18 +72,18 @@ const MAX_PROBLEMS = 100;
  */
 export function checkSequence(calls: unknown, options: CheckSequenceOptions = {}): SequenceCheck {
   checkKnownKeys(options, { ...RULE_NAMES, tools: true }, "checkSequence()");
-  const checked = readAndCheck(calls, options);
+  const checked = readCheckedSequence(calls, options);
   return checked.valid ? { valid: true, layers: checked.layers } : checked;
 }
 
 /** Like `checkSequence`, and returns the parsed calls. */
-export function readAndCheck(
+export function readCheckedSequence(
   calls: unknown,
   options: CheckSequenceOptions,
 ): CheckedSequence | { readonly valid: false; readonly problems: readonly SequenceProblem[] } {
   const { tools, allowDuplicates = false } = options;
   const sequence = readSequence(calls, { ...options, allowDuplicates });
-  const checker = new SequenceChecker(sequence, tools === undefined ? undefined : toolFinder(tools), options);
+  const checker = new SequenceChecker(sequence, tools === undefined ? undefined : createToolFinder(tools), options);
   const problems = checker.check();
   if (problems.length > 0) return { valid: false, problems };
   const sound = sequence.calls.filter((call) => call !== undefined);
@@ -97,7 +97,7 @@ class SequenceChecker {
   readonly #rules: SequenceRules;
   readonly #problems: SequenceProblem[] = [];
   /** For each call, the calls that it refers to. */
-  readonly #needs: Set<number>[] = [];
+  readonly #dependencies: Set<number>[] = [];
   readonly #tools: (FoundTool | undefined)[] = [];
 
   constructor(sequence: ReadSequence, find: FindTool | undefined, rules: SequenceRules) {
@@ -117,7 +117,7 @@ class SequenceChecker {
       if (call !== undefined) this.#checkCall(call, index);
       if (this.#problems.length >= MAX_PROBLEMS) break;
     }
-    if (this.#problems.length === 0 && this.#rules.nesting === "required" && this.#needs.every((needs) => needs.size === 0)) {
+    if (this.#problems.length === 0 && this.#rules.nesting === "required" && this.#dependencies.every((needs) => needs.size === 0)) {
       const hint = 'Let a call use the result of an earlier one: "$1.items[0].id".';
       this.#problems.push({ reason: "nesting_required", index: -1, message: "No call refers to another.", hint });
     }
@@ -130,7 +130,7 @@ class SequenceChecker {
     let lastWrite = 0;
     let last = 0;
     const placed: number[] = [];
-    for (const [index, needs] of this.#needs.entries()) {
+    for (const [index, needs] of this.#dependencies.entries()) {
       const mayWrite = this.#tools[index]?.mayWrite === true;
       let layer = mayWrite ? last : lastWrite;
       for (const needed of needs) layer = Math.max(layer, (placed[needed] ?? 0) + 1);
@@ -145,7 +145,7 @@ class SequenceChecker {
   #checkCall(call: SequenceCall, index: number): void {
     const found = findReferences(call.input, this.reader);
     const needs = new Set<number>();
-    this.#needs[index] = needs;
+    this.#dependencies[index] = needs;
     for (const one of found) {
       if (this.#problems.length >= MAX_PROBLEMS) return;
       this.#checkReference(one, { call, index, needs });
@@ -182,10 +182,10 @@ class SequenceChecker {
     { reference, at, isWhole }: FoundReference,
     { call, index, needs }: { readonly call: SequenceCall; readonly index: number; readonly needs: Set<number> },
   ): void {
-    const spelled = spellReference(reference.text);
-    const problem = { index, path: jsonPath(at), call };
+    const spelled = quoteReference(reference.text);
+    const problem = { index, path: formatJsonPath(at), call };
     const named = this.#sequence.ids.get(reference.id);
-    const escape = `For the text itself, write ${spellReference(`$${reference.text}`)}.`;
+    const escape = `For the text itself, write ${quoteReference(`$${reference.text}`)}.`;
     if (!isWhole && this.#rules.inText !== true) {
       const message = `Call ${index} has the reference ${spelled} inside a longer text, where it is not replaced.`;
       this.#problems.push({ ...problem, reason: "indirect_reference", message, hint: `Make the reference the whole text. ${escape}` });
@@ -219,6 +219,6 @@ class SequenceChecker {
 
 function checkRules({ nesting = "allowed" }: SequenceRules): void {
   if (nesting === "allowed" || nesting === "required" || nesting === "forbidden") return;
-  const message = `nesting of a sequence is ${quoted(nesting)}; it takes "allowed", "required" or "forbidden".`;
+  const message = `nesting of a sequence is ${quoteValue(nesting)}; it takes "allowed", "required" or "forbidden".`;
   throw new ToolError("invalid_argument", message);
 }

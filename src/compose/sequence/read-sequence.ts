@@ -1,5 +1,5 @@
 /** Parses the calls of a sequence, which may be untrusted, and reports malformed ones. */
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { describeThrown } from "../../core/error.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -22,18 +22,18 @@ interface ReadOptions extends ReferenceSyntax {
 const MAX_CALLS = 1_000;
 const MAX_ID_LENGTH = 1_024;
 const CALL_KEYS: ReadonlySet<string> = new Set(["id", "name", "input", "arguments", "reasoning"]);
-const FORM = 'Write calls as {"id": "$1", "name": "…", "arguments": {…}}.';
+const CALL_FORM_HINT = 'Write calls as {"id": "$1", "name": "…", "arguments": {…}}.';
 
 export function readSequence(sequence: unknown, options: ReadOptions): ReadSequence {
   const reader = new SequenceReader(options);
   try {
     if (!Array.isArray(sequence))
-      reader.refuse({ reason: "malformed", index: -1, message: "A sequence is an array of calls.", hint: FORM });
+      reader.addProblem({ reason: "malformed", index: -1, message: "A sequence is an array of calls.", hint: CALL_FORM_HINT });
     else if (sequence.length > MAX_CALLS)
-      reader.refuse({ reason: "malformed", index: -1, message: `The sequence has ${sequence.length} calls; ${MAX_CALLS} is the limit.` });
-    else for (let index = 0; index < sequence.length; index++) reader.read(sequence, index);
+      reader.addProblem({ reason: "malformed", index: -1, message: `The sequence has ${sequence.length} calls; ${MAX_CALLS} is the limit.` });
+    else for (let index = 0; index < sequence.length; index++) reader.readEntry(sequence, index);
   } catch (thrown: unknown) {
-    reader.refuse({ reason: "malformed", index: -1, message: `The sequence cannot be read: ${describeThrown(thrown)}` });
+    reader.addProblem({ reason: "malformed", index: -1, message: `The sequence cannot be read: ${describeThrown(thrown)}` });
   }
   return reader;
 }
@@ -50,18 +50,18 @@ class SequenceReader implements ReadSequence {
     this.#options = options;
   }
 
-  refuse(problem: SequenceProblem): undefined {
+  addProblem(problem: SequenceProblem): undefined {
     this.problems.push(problem);
     return undefined;
   }
 
-  read(sequence: readonly unknown[], index: number): void {
+  readEntry(sequence: readonly unknown[], index: number): void {
     let copied: JsonValue;
     try {
       copied = copyJson(sequence[index] ?? null).value;
     } catch (thrown: unknown) {
       this.calls.push(undefined);
-      return this.refuse({ reason: "malformed", index, message: `Call ${index} is not JSON: ${describeThrown(thrown)}` });
+      return this.addProblem({ reason: "malformed", index, message: `Call ${index} is not JSON: ${describeThrown(thrown)}` });
     }
     const call = this.#readCall(copied, index);
     this.calls.push(call);
@@ -70,7 +70,7 @@ class SequenceReader implements ReadSequence {
     const twin = this.#seen.get(text);
     if (twin === undefined) this.#seen.set(text, index);
     else
-      this.refuse({
+      this.addProblem({
         reason: "duplicate_call",
         index,
         call,
@@ -79,7 +79,7 @@ class SequenceReader implements ReadSequence {
   }
 
   #readCall(raw: JsonValue, index: number): SequenceCall | undefined {
-    if (!isJsonObject(raw)) return this.refuse({ reason: "malformed", index, message: `Call ${index} is not an object.`, hint: FORM });
+    if (!isJsonObject(raw)) return this.addProblem({ reason: "malformed", index, message: `Call ${index} is not an object.`, hint: CALL_FORM_HINT });
     const id = this.#readId(raw, index);
     this.#checkKeys(raw, index);
     const name = this.#readName(raw, index);
@@ -95,18 +95,18 @@ class SequenceReader implements ReadSequence {
   }
 
   #readId(raw: JsonObject, index: number): string | undefined {
-    const given = own(raw, "id");
+    const given = getOwn(raw, "id");
     if (given === undefined || given === null) return undefined;
     const id = typeof given === "number" ? String(given) : given;
     const bare = typeof id === "string" && id.length <= MAX_ID_LENGTH ? referenceId(id, this.#options) : "";
     if (typeof id !== "string" || bare === "") {
       const hint = `An id is a string of at most ${MAX_ID_LENGTH} characters.`;
-      return this.refuse({ reason: "malformed", index, message: `The id of call ${index} cannot be used.`, hint });
+      return this.addProblem({ reason: "malformed", index, message: `The id of call ${index} cannot be used.`, hint });
     }
     const first = this.ids.get(bare);
     if (first === undefined) this.ids.set(bare, index);
     else
-      this.refuse({ reason: "duplicate_id", index, message: `Call ${index} has the same id as call ${first}: ${JSON.stringify(bare)}.` });
+      this.addProblem({ reason: "duplicate_id", index, message: `Call ${index} has the same id as call ${first}: ${JSON.stringify(bare)}.` });
     return id;
   }
 
@@ -115,29 +115,29 @@ class SequenceReader implements ReadSequence {
     if (Object.hasOwn(raw, "input") && Object.hasOwn(raw, "arguments")) extra.push("input and arguments");
     if (extra.length === 0) return;
     const named = extra.slice(0, 10).map((key) => key.slice(0, 80));
-    this.refuse({
+    this.addProblem({
       reason: "extra_keys",
       index,
       message: `Call ${index} has keys that a call does not have: ${named.join(", ")}.`,
-      hint: FORM,
+      hint: CALL_FORM_HINT,
     });
   }
 
   #readName(raw: JsonObject, index: number): string | undefined {
-    const name = own(raw, "name");
+    const name = getOwn(raw, "name");
     if (name === undefined || name === null || name === "")
-      return this.refuse({ reason: "missing_name", index, message: `Call ${index} has no name.`, hint: FORM });
+      return this.addProblem({ reason: "missing_name", index, message: `Call ${index} has no name.`, hint: CALL_FORM_HINT });
     if (typeof name === "string") return name;
-    return this.refuse({ reason: "malformed", index, message: `The name of call ${index} is not a string.`, hint: FORM });
+    return this.addProblem({ reason: "malformed", index, message: `The name of call ${index} is not a string.`, hint: CALL_FORM_HINT });
   }
 
   #readInput(raw: JsonObject, index: number): JsonObject | undefined {
-    const input = own(raw, "arguments") ?? own(raw, "input");
+    const input = getOwn(raw, "arguments") ?? getOwn(raw, "input");
     if (input === undefined) {
       const hint = 'If there are none, send "arguments": {}.';
-      return this.refuse({ reason: "missing_arguments", index, message: `Call ${index} has no arguments.`, hint });
+      return this.addProblem({ reason: "missing_arguments", index, message: `Call ${index} has no arguments.`, hint });
     }
     if (isJsonObject(input)) return input;
-    return this.refuse({ reason: "malformed", index, message: `The arguments of call ${index} are not an object.`, hint: FORM });
+    return this.addProblem({ reason: "malformed", index, message: `The arguments of call ${index} are not an object.`, hint: CALL_FORM_HINT });
   }
 }

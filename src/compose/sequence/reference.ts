@@ -1,8 +1,8 @@
 /** References: strings by which a call of a sequence uses the output of an earlier one, such as `$order.items[0].id`. */
 import { ToolError } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
-import { describeMissing, followSteps, matchAt, stepAt } from "../../core/base/json-steps.ts";
-import { atMost } from "../../core/base/short-text.ts";
+import { describeMissingStep, followSteps, matchAt, parseStepAt } from "../../core/base/json-steps.ts";
+import { truncateText } from "../../core/base/short-text.ts";
 
 export interface ReferenceSyntax {
   /** Whether references end with a dollar sign, as NESTFUL writes them: `$var1.geoId$`. Keys may then hold spaces. @default false */
@@ -57,19 +57,19 @@ export class ReferenceReader {
   /** @param ids without dollar signs: see `referenceId` */
   constructor(ids: Iterable<string>, { closingDollar = false }: ReferenceSyntax = {}) {
     this.#ids = new Set(ids);
-    this.#patterns = new Set([...this.#ids].filter((id) => /\d/.test(id)).map(patternOf));
+    this.#patterns = new Set([...this.#ids].filter((id) => /\d/.test(id)).map(maskDigits));
     this.#closingDollar = closingDollar;
   }
 
   /** Returns the reference if the whole text is one. */
-  whole(text: string): Reference | undefined {
+  readWholeText(text: string): Reference | undefined {
     if (text.charCodeAt(0) !== DOLLAR || text.length > MAX_LENGTH) return undefined;
     const reference = this.#scan(text, 0);
-    return reference?.text.length === text.length && this.#isMeant(reference) ? reference : undefined;
+    return reference?.text.length === text.length && this.#isReference(reference) ? reference : undefined;
   }
 
   /** Returns the references to calls of the sequence in a text, and its escaped dollar signs, in order. For texts that are not one as a whole. */
-  inside(text: string): readonly TextPart[] {
+  findParts(text: string): readonly TextPart[] {
     const parts: TextPart[] = [];
     for (let at = text.indexOf("$"); at >= 0;) {
       const escapes = text.charCodeAt(at + 1) === DOLLAR;
@@ -92,7 +92,7 @@ export class ReferenceReader {
     if (AMOUNT.test(text.slice(start, end + 2))) return undefined;
     const steps: (string | number)[] = [];
     const name = this.#closingDollar ? SPACED_NAME : NAME;
-    for (let next = stepAt(text, end, name); next !== undefined && next.end - start < MAX_LENGTH; next = stepAt(text, end, name)) {
+    for (let next = parseStepAt(text, end, name); next !== undefined && next.end - start < MAX_LENGTH; next = parseStepAt(text, end, name)) {
       steps.push(next.step);
       ({ end } = next);
     }
@@ -100,14 +100,14 @@ export class ReferenceReader {
     return { text: text.slice(start, end), id, steps };
   }
 
-  #isMeant({ id, steps }: Reference): boolean {
-    return this.#closingDollar || steps.length > 0 || this.#ids.has(id) || this.#patterns.has(patternOf(id));
+  #isReference({ id, steps }: Reference): boolean {
+    return this.#closingDollar || steps.length > 0 || this.#ids.has(id) || this.#patterns.has(maskDigits(id));
   }
 }
 
 const DOLLAR = 0x24;
 
-function patternOf(id: string): string {
+function maskDigits(id: string): string {
   return id.replace(DIGITS, "0");
 }
 
@@ -121,7 +121,7 @@ export function valueAt(output: JsonValue, { text, steps }: Reference): JsonValu
   if ("value" in followed) return followed.value;
   throw new ToolError(
     "invalid_input",
-    `The reference ${spellReference(text)} cannot be resolved: ${describeMissing(followed.missing, followed.in)}.`,
+    `The reference ${quoteReference(text)} cannot be resolved: ${describeMissingStep(followed.missing, followed.in)}.`,
     {
       hint: "Refer to a value that the earlier call returned.",
     },
@@ -129,6 +129,6 @@ export function valueAt(output: JsonValue, { text, steps }: Reference): JsonValu
 }
 
 /** Returns the reference in quotes, for messages. */
-export function spellReference(text: string): string {
-  return JSON.stringify(atMost(text, 200));
+export function quoteReference(text: string): string {
+  return JSON.stringify(truncateText(text, 200));
 }

@@ -15,25 +15,25 @@ export interface FoundReference {
 /** Returns the references in an input, in order. @param input plain JSON, no deeper than `copyJson` allows */
 export function findReferences(input: JsonValue, reader: ReferenceReader): readonly FoundReference[] {
   const found: FoundReference[] = [];
-  collect(input, [], (text, at) => {
-    const whole = reader.whole(text);
+  collectReferences(input, [], (text, at) => {
+    const whole = reader.readWholeText(text);
     if (whole !== undefined) found.push({ reference: whole, at, isWhole: true });
-    else for (const { reference } of reader.inside(text)) if (reference !== undefined) found.push({ reference, at, isWhole: false });
+    else for (const { reference } of reader.findParts(text)) if (reference !== undefined) found.push({ reference, at, isWhole: false });
   });
   return found;
 }
 
-function collect(value: JsonValue, at: (string | number)[], see: (text: string, at: readonly (string | number)[]) => void): void {
+function collectReferences(value: JsonValue, at: (string | number)[], see: (text: string, at: readonly (string | number)[]) => void): void {
   if (typeof value === "string") {
     if (value.includes("$")) see(value, [...at]);
   } else if (isJsonArray(value)) {
-    for (const [index, item] of value.entries()) within(index, item);
+    for (const [index, item] of value.entries()) collectItem(index, item);
   } else if (isJsonObject(value)) {
-    for (const [key, item] of Object.entries(value)) within(key, item);
+    for (const [key, item] of Object.entries(value)) collectItem(key, item);
   }
-  function within(step: string | number, item: JsonValue): void {
+  function collectItem(step: string | number, item: JsonValue): void {
     at.push(step);
-    collect(item, at, see);
+    collectReferences(item, at, see);
     at.pop();
   }
 }
@@ -48,8 +48,8 @@ function collect(value: JsonValue, at: (string | number)[], see: (text: string, 
 export function resolveReferences(input: JsonValue, reader: ReferenceReader, valueOf: (reference: Reference) => JsonValue): JsonValue {
   if (typeof input === "string") {
     if (!input.includes("$")) return input;
-    const whole = reader.whole(input);
-    return whole === undefined ? fillText(input, reader.inside(input), valueOf) : valueOf(whole);
+    const whole = reader.readWholeText(input);
+    return whole === undefined ? replaceReferences(input, reader.findParts(input), valueOf) : valueOf(whole);
   }
   if (isJsonArray(input)) {
     const items = input.map((item) => resolveReferences(item, reader, valueOf));
@@ -60,7 +60,7 @@ export function resolveReferences(input: JsonValue, reader: ReferenceReader, val
   return entries.some(([key, item]) => item !== input[key]) ? Object.fromEntries(entries) : input;
 }
 
-function fillText(text: string, parts: readonly TextPart[], valueOf: (reference: Reference) => JsonValue): string {
+function replaceReferences(text: string, parts: readonly TextPart[], valueOf: (reference: Reference) => JsonValue): string {
   if (parts.length === 0) return text;
   let filled = "";
   let from = 0;

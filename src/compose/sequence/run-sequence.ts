@@ -1,6 +1,6 @@
 /** Runs a sequence of calls whose inputs refer to the outputs of earlier calls. */
 import { ToolError } from "../../core/error.ts";
-import { ONE_COPY } from "../../core/other-copy.ts";
+import { ONE_COPY_HINT } from "../../core/other-copy.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -11,8 +11,8 @@ import { Runtime } from "../../runtime/runtime.ts";
 import { ROUND_OPTIONS } from "../../runtime/session-turn.ts";
 import { RuntimeSession, type SessionTurn } from "../../runtime/runtime-session.ts";
 import { NO_USAGE } from "../loop-result.ts";
-import { RULE_NAMES, readAndCheck, type CheckedSequence, type SequenceLayers, type SequenceRules } from "./check-sequence.ts";
-import { referenceId, spellReference, valueAt, type Reference } from "./reference.ts";
+import { RULE_NAMES, readCheckedSequence, type CheckedSequence, type SequenceLayers, type SequenceRules } from "./check-sequence.ts";
+import { referenceId, quoteReference, valueAt, type Reference } from "./reference.ts";
 import { resolveReferences } from "./resolve-input.ts";
 import { wholeResult } from "./whole-result.ts";
 import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
@@ -53,7 +53,7 @@ export async function runSequence(
   checkKnownKeys(options, OPTIONS, "runSequence()");
   if (target instanceof RuntimeSession) return await runInSession(target, calls, options);
   if (!(target instanceof Runtime))
-    throw new ToolError("invalid_argument", "A sequence runs in a runtime or in a session of a runtime.", { operatorHint: ONE_COPY });
+    throw new ToolError("invalid_argument", "A sequence runs in a runtime or in a session of a runtime.", { operatorHint: ONE_COPY_HINT });
   const session = target.session();
   try {
     return await runInSession(session, calls, options);
@@ -63,11 +63,11 @@ export async function runSequence(
 }
 
 async function runInSession(session: RuntimeSession, calls: readonly unknown[], options: RunSequenceOptions): Promise<SequenceRun> {
-  const checked = readAndCheck(calls, { ...options, tools: session.registry });
+  const checked = readCheckedSequence(calls, { ...options, tools: session.registry });
   if (!checked.valid) return { valid: false, results: [], problems: checked.problems };
   const { signal } = options;
   const results = await session.turn(
-    (turn) => new SequenceRunner({ session, turn }, checked, options).play(),
+    (turn) => new SequenceRunner({ session, turn }, checked, options).run(),
     signal === undefined ? {} : { signal },
   );
   return { valid: true, results, layers: checked.layers };
@@ -101,14 +101,14 @@ class SequenceRunner {
     this.#roundOptions = roundOptionsOf(options);
   }
 
-  async play(): Promise<readonly ToolResult[]> {
-    for (const layer of this.#sequence.layers) await this.#playLayer(layer);
+  async run(): Promise<readonly ToolResult[]> {
+    for (const layer of this.#sequence.layers) await this.#runLayer(layer);
     return this.#results;
   }
 
-  async #playLayer(layer: readonly number[]): Promise<void> {
+  async #runLayer(layer: readonly number[]): Promise<void> {
     const calls = layer.flatMap((index) => this.#sequence.calls[index] ?? []);
-    const round = this.#turn.round({ ...this.#roundOptions, rewriteInput: ({ input }) => this.#resolve(input) });
+    const round = this.#turn.round({ ...this.#roundOptions, rewriteInput: ({ input }) => this.#resolveInput(input) });
     for (const call of calls) round.add(call);
     const results = await round.end({ content: "", finish: "calls", usage: NO_USAGE });
     for (const [place, result] of results.entries()) {
@@ -118,26 +118,26 @@ class SequenceRunner {
     }
   }
 
-  #resolve(input: unknown): JsonValue {
+  #resolveInput(input: unknown): JsonValue {
     const { reader } = this.#sequence;
-    return resolveReferences(input as JsonValue, reader, (reference) => this.#valueOf(reference)); // frozen JSON, copied by the check
+    return resolveReferences(input as JsonValue, reader, (reference) => this.#resolveReference(reference)); // frozen JSON, copied by the check
   }
 
   /** @throws ToolError `invalid_input` if there is no value */
-  #valueOf(reference: Reference): JsonValue {
+  #resolveReference(reference: Reference): JsonValue {
     const answer = this.#answers.get(reference.id);
-    if (answer === undefined) throw noValue(reference, "the call it names has not run");
+    if (answer === undefined) throw noValueError(reference, "the call it names has not run");
     const { call, result } = answer;
-    if (!isAnswered(result)) throw noValue(reference, `${call.name} ended with ${result.error?.code ?? result.status}`);
-    const output = outputOf(this.#whole(result, reference), reference);
-    if (output === undefined) throw noValue(reference, `${call.name} has returned nothing`);
+    if (!isAnswered(result)) throw noValueError(reference, `${call.name} ended with ${result.error?.code ?? result.status}`);
+    const output = pickOutput(this.#getWholeResult(result, reference), reference);
+    if (output === undefined) throw noValueError(reference, `${call.name} has returned nothing`);
     return valueAt(output, reference);
   }
 
   /** Returns the tool's whole answer, even if the model is shown less of it. */
-  #whole(result: ToolResult, reference: Reference): WholeResult {
+  #getWholeResult(result: ToolResult, reference: Reference): WholeResult {
     const whole = wholeResult(this.#session, result);
-    if (typeof whole === "string") throw noValue(reference, whole, "Raise its maxResultBytes; 0 = no limit.");
+    if (typeof whole === "string") throw noValueError(reference, whole, "Raise its maxResultBytes; 0 = no limit.");
     return whole;
   }
 }
@@ -148,7 +148,7 @@ function isAnswered({ status }: ToolResult): boolean {
 }
 
 /** Returns the output of a tool, or its text if it answered with content only. Text that is JSON is parsed if the reference has a path. */
-function outputOf({ output, content }: WholeResult, reference: Reference): JsonValue | undefined {
+function pickOutput({ output, content }: WholeResult, reference: Reference): JsonValue | undefined {
   const answered = output === undefined ? content?.map(partText).join("\n") : output;
   if (typeof answered !== "string" || reference.steps.length === 0) return answered;
   try {
@@ -159,6 +159,6 @@ function outputOf({ output, content }: WholeResult, reference: Reference): JsonV
   }
 }
 
-function noValue({ text }: Reference, why: string, hint = "Make that call again first, or give the value itself."): ToolError {
-  return new ToolError("invalid_input", `The reference ${spellReference(text)} has no value: ${why}.`, { hint });
+function noValueError({ text }: Reference, why: string, hint = "Make that call again first, or give the value itself."): ToolError {
+  return new ToolError("invalid_input", `The reference ${quoteReference(text)} has no value: ${why}.`, { hint });
 }

@@ -3,8 +3,8 @@ import { declaresNoWrites } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkArgument } from "../../core/check-argument.ts";
 import type { Tool } from "../../core/tool.ts";
-import { missingTool } from "../../registry/missing-tool.ts";
-import { nearNames } from "../../core/base/near-names.ts";
+import { missingToolError } from "../../registry/missing-tool.ts";
+import { findNearNames } from "../../core/base/near-names.ts";
 import { Registry } from "../../registry/registry.ts";
 import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 
@@ -23,13 +23,13 @@ const MAX_LISTED = 10;
 /** Finds the tool with a name. Returns an error if there is none. */
 export type FindTool = (name: string) => FoundTool | ToolError;
 
-export function toolFinder(tools: Registry | readonly SequenceTool[]): FindTool {
+export function createToolFinder(tools: Registry | readonly SequenceTool[]): FindTool {
   if (!(tools instanceof Registry) && !Array.isArray(tools))
     throw new ToolError("invalid_argument", "tools of checkSequence() must be a registry or an array of definitions.");
   if (Array.isArray(tools))
     for (const tool of tools)
       checkArgument(typeof tool?.name === "string", "The check of a sequence or chain", "definitions of tools, each with a name", tool);
-  const look = tools instanceof Registry ? (name: string) => findRegistered(tools, name) : listFinder(tools);
+  const look = tools instanceof Registry ? (name: string) => findRegistered(tools, name) : createListFinder(tools);
   const found = new Map<string, FoundTool | ToolError>();
   return (name) => {
     let tool = found.get(name);
@@ -51,11 +51,11 @@ function findRegistered(registry: Registry, name: string): FoundTool | ToolError
 }
 
 /** Finds tools in an array. Definitions without effects count as reads, so only references determine the order of their calls. */
-function listFinder(tools: readonly SequenceTool[]): FindTool {
+function createListFinder(tools: readonly SequenceTool[]): FindTool {
   const known = new Map(tools.map((tool) => [tool.name, tool]));
   return (name) => {
     const tool = known.get(name);
-    if (tool === undefined) return unknown(name, [...known.keys()]);
+    if (tool === undefined) return unknownToolError(name, [...known.keys()]);
     try {
       const mayWrite = tool.effects !== undefined && !declaresNoWrites(tool.effects);
       return { validators: [compileSchema(tool.inputSchema)], mayWrite };
@@ -66,10 +66,10 @@ function listFinder(tools: readonly SequenceTool[]): FindTool {
   };
 }
 
-function unknown(name: string, names: readonly string[]): ToolError {
-  return missingTool(name, {
+function unknownToolError(name: string, names: readonly string[]): ToolError {
+  return missingToolError(name, {
     unknownToolset: undefined,
-    near: nearNames(name, names),
+    near: findNearNames(name, names),
     few: names.length <= MAX_LISTED ? names : undefined,
   });
 }

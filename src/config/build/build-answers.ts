@@ -1,17 +1,17 @@
 /** Builds the engines that answer in place of tools, and the faults, from a configuration. */
 import type { Engine } from "../../core/engine.ts";
-import { ToolError, hintsOf, operatorText } from "../../core/error.ts";
+import { ToolError, pickHints, formatForOperator } from "../../core/error.ts";
 import type { FaultPlan } from "../../core/fault.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import type { ModelListeners } from "./model-listeners.ts";
-import { sourceList, type AnswerSource, type AnswerSources } from "../../core/answer-source.ts";
+import { readAnswerSources, type AnswerSource, type AnswerSources } from "../../core/answer-source.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import type { ReplayOptions } from "../../engine/replay.ts";
 import { ENGINE_SOURCES, type EngineSource, type AnswerOptions } from "../../call/fallback-chains.ts";
 import { filePath } from "../file-path.ts";
 import type { LoadedConfig } from "../load-config.ts";
 import type { LmConfig } from "../tables/lm-config.ts";
-import { makeExample, makeGivenReplay, makeLm, makeReplay, makeStub } from "./make-stand-in.ts";
+import { makeExample, makeReplayFrom, makeLm, makeReplay, makeStub } from "./make-stand-in.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { SimulationConfig } from "../tables/simulation-config.ts";
 import type { RecordingConfig } from "../tables/stand-in-config.ts";
@@ -52,7 +52,7 @@ export async function buildAnswers(loaded: LoadedConfig, options: AnswerBuildOpt
 }
 
 /** Returns the fallback chain of `[simulation]` for simulations: see `buildAnswers`. */
-export function standInsOf({ config: { simulation = NOTHING } }: LoadedConfig): readonly AnswerSource[] {
+export function listStandIns({ config: { simulation = NO_SIMULATION } }: LoadedConfig): readonly AnswerSource[] {
   const { standIn, recording, stubs, model } = simulation;
   if (standIn !== undefined) return standIn;
   const has: Readonly<Record<EngineSource, boolean>> = {
@@ -64,7 +64,7 @@ export function standInsOf({ config: { simulation = NOTHING } }: LoadedConfig): 
   return ENGINE_SOURCES.filter((source) => has[source]);
 }
 
-const NOTHING: SimulationConfig = {
+const NO_SIMULATION: SimulationConfig = {
   model: undefined,
   lm: {},
   seed: undefined,
@@ -76,7 +76,7 @@ const NOTHING: SimulationConfig = {
 };
 
 /** A named source, and the place of its name. */
-interface Named {
+interface NamedSource {
   readonly source: AnswerSource;
   readonly path: KeyPath;
 }
@@ -89,7 +89,7 @@ class AnswerBuilder {
   readonly #recording: RecordingConfig | undefined;
 
   constructor(loaded: LoadedConfig, options: AnswerBuildOptions) {
-    const simulation = loaded.config.simulation ?? NOTHING;
+    const simulation = loaded.config.simulation ?? NO_SIMULATION;
     this.#loaded = loaded;
     this.#options = options;
     this.#simulation = simulation;
@@ -104,14 +104,14 @@ class AnswerBuilder {
     const problems = this.#loaded.problems();
     const engines: Partial<Record<EngineSource, Engine>> = {};
     for (const source of ENGINE_SOURCES) {
-      const whose = named.find((one) => one.source === source);
-      if (whose === undefined && !simulation.includes(source)) continue;
+      const namedSource = named.find((one) => one.source === source);
+      if (namedSource === undefined && !simulation.includes(source)) continue;
       try {
-        engines[source] = await this.#make(source, whose !== undefined);
+        engines[source] = await this.#make(source, namedSource !== undefined);
       } catch (thrown: unknown) {
         if (source === "replay" && this.#options.recording !== undefined) throw thrown; // the configuration is not at fault
-        const path = whose !== undefined && thrown instanceof NothingToAnswer ? whose.path : this.#placeOf(source);
-        problems.add(path, this.#loaded.redact(operatorText(thrown)));
+        const path = namedSource !== undefined && thrown instanceof SourceNotConfigured ? namedSource.path : this.#placeOf(source);
+        problems.add(path, this.#loaded.redact(formatForOperator(thrown)));
       }
     }
     problems.throwIfAny();
@@ -125,24 +125,24 @@ class AnswerBuilder {
   /** With an override for every tool, later rules would never be used. */
   #rules(): NonNullable<AnswerOptions["rules"]> {
     const { override, otherwise } = this.#options;
-    if (override !== undefined) return [{ tools: "*", from: sourceList(override, "override") }];
-    const last = otherwise === undefined ? [] : [{ tools: "*", from: sourceList(otherwise, "otherwise"), realOnly: true }];
+    if (override !== undefined) return [{ tools: "*", from: readAnswerSources(override, "override") }];
+    const last = otherwise === undefined ? [] : [{ tools: "*", from: readAnswerSources(otherwise, "otherwise"), realOnly: true }];
     return [...this.#simulation.sources, ...last];
   }
 
-  #named(rules: NonNullable<AnswerOptions["rules"]>): readonly Named[] {
+  #named(rules: NonNullable<AnswerOptions["rules"]>): readonly NamedSource[] {
     const { sources, standIn = [] } = this.#simulation;
     const named = rules.flatMap(({ tools, from }) => {
       const isOfFile = sources.some((rule) => rule.tools === tools && rule.from === from);
       const path = isOfFile ? ["simulation", "sources", String(tools)] : ["simulation"];
-      return sourceList(from, "from").map((source) => ({ source, path }));
+      return readAnswerSources(from, "from").map((source) => ({ source, path }));
     });
     return [...named, ...standIn.map((source) => ({ source, path: ["simulation", "standIn"] }))];
   }
 
   /** Returns the stand-ins. A recording given as an option is asked first, whatever the file says. */
   #standIns(): readonly AnswerSource[] {
-    const own = standInsOf(this.#loaded);
+    const own = listStandIns(this.#loaded);
     return this.#options.recording === undefined ? own : [...new Set<AnswerSource>(["replay", ...own])];
   }
 
@@ -163,29 +163,29 @@ class AnswerBuilder {
         return await makeExample(this.#seed);
       case "stub": {
         const { stubs } = this.#simulation;
-        if (stubs === undefined) throw new NothingToAnswer("stub", "stubs, an array of answers or the file that holds it");
+        if (stubs === undefined) throw new SourceNotConfigured("stub", "stubs, an array of answers or the file that holds it");
         return await makeStub(typeof stubs === "string" ? filePath(stubs, this.#loaded.folder) : stubs);
       }
     }
   }
 
   async #makeReplay(): Promise<Engine> {
-    if (this.#recording === undefined) throw new NothingToAnswer("replay", "recording, the file with the recorded calls");
-    if (this.#options.recording !== undefined) return await makeGivenReplay(this.#recording);
+    if (this.#recording === undefined) throw new SourceNotConfigured("replay", "recording, the file with the recorded calls");
+    if (this.#options.recording !== undefined) return await makeReplayFrom(this.#recording);
     return await makeReplay({ ...this.#recording, recording: filePath(this.#recording.recording, this.#loaded.folder) });
   }
 
   async #makeLm(isNamed: boolean): Promise<Engine> {
     const { model: own, lm } = this.#simulation;
     const model = own ?? this.#loaded.config.model;
-    if (model === undefined) throw new NothingToAnswer("lm", 'model, such as "ollama/qwen3"');
+    if (model === undefined) throw new SourceNotConfigured("lm", 'model, such as "ollama/qwen3"');
     const config: LmConfig = { model, modelKey: "model", settings: lm };
     try {
       const { environment = this.#loaded.environment, onModel, onMeter, onRetry } = this.#options;
       return await makeLm(config, { environment, name: own === undefined ? undefined : "simulation", onModel, onMeter, onRetry });
     } catch (thrown: unknown) {
       if (isNamed) throw thrown;
-      return unanswering(ToolError.fromUnknown(thrown));
+      return createFailingStandIn(ToolError.fromUnknown(thrown));
     }
   }
 
@@ -197,7 +197,7 @@ class AnswerBuilder {
 }
 
 /** A source is named, but its engine is not configured. */
-class NothingToAnswer extends ToolError {
+class SourceNotConfigured extends ToolError {
   constructor(source: EngineSource, missing: string) {
     super("invalid_config", `the source ${source} is named, but nothing is configured to answer for it.`, {
       hint: `Set simulation.${missing}.`,
@@ -206,7 +206,7 @@ class NothingToAnswer extends ToolError {
 }
 
 /** Returns a stand-in whose calls fail because it could not be made. */
-function unanswering(error: ToolError): Engine {
+function createFailingStandIn(error: ToolError): Engine {
   return {
     kind: "lm",
     effectFree: true,
@@ -215,7 +215,7 @@ function unanswering(error: ToolError): Engine {
       throw new ToolError("unavailable", `No model can answer: ${error.message}`, {
         retryable: false,
         outcome: "not_started",
-        ...hintsOf(error),
+        ...pickHints(error),
       });
     },
   };

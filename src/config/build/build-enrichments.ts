@@ -1,14 +1,14 @@
 /** Makes the enrichments of a configuration, and applies them to its tools before the runtime gets these. */
 import type { ModelListeners } from "./model-listeners.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { collectReply, endedWell, type Model } from "../../core/model.ts";
 import type { Engine } from "../../core/engine.ts";
 import type { SourceContext, ToolSource } from "../../core/source.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { toolsetsIn } from "../../generate/catalog.ts";
+import { listToolsets } from "../../generate/catalog.ts";
 import { dataflow } from "../../generate/dataflow.ts";
 import { enrich, type Enriched } from "../../generate/enrich.ts";
 import type { EnrichedSource } from "../../generate/enriched-source.ts";
@@ -17,7 +17,7 @@ import { neighbors } from "../../generate/neighbors.ts";
 import { outputSchemas, type SchemaModel } from "../../generate/output-schemas.ts";
 import { sortEnrichments } from "../../generate/sort-enrichments.ts";
 import { buildModel } from "./build-model.ts";
-import { EnrichedEngines, type Brought } from "./enriched-engines.ts";
+import { EnrichedEngines, type ListedTools } from "./enriched-engines.ts";
 import type { EnrichmentConfig } from "../tables/enrichment-config.ts";
 import type { ExtensionContext, ExtensionTable } from "../extensions.ts";
 import { factoryError } from "../extensions.ts";
@@ -59,9 +59,9 @@ export async function makeEnrichment(config: EnrichmentConfig, context: Enrichme
       const make = context.extensions.enrichment(enrichmentType);
       if (make === undefined) return undefined;
       const { folder, resolve } = context;
-      const told: ExtensionContext = { name: enrichmentType, folder, resolve, engine: undefined };
+      const extensionContext: ExtensionContext = { name: enrichmentType, folder, resolve, engine: undefined };
       try {
-        return await make(options, told);
+        return await make(options, extensionContext);
       } catch (thrown: unknown) {
         throw factoryError(enrichmentType, thrown);
       }
@@ -79,36 +79,36 @@ function schemaModel(model: Model): SchemaModel {
 }
 
 /** Removes enrichments whose dependencies were left out. */
-export function completeOnes(enrichments: readonly Enrichment[]): readonly Enrichment[] {
+export function removeIncomplete(enrichments: readonly Enrichment[]): readonly Enrichment[] {
   const keys = new Set(enrichments.map(({ key }) => key));
   const complete = enrichments.filter(({ dependsOn = [] }) => dependsOn.every((key) => keys.has(key)));
-  return complete.length === enrichments.length ? complete : completeOnes(complete);
+  return complete.length === enrichments.length ? complete : removeIncomplete(complete);
 }
 
 /**
  * Combines all toolsets and sources into one source, so that enrichments see all tools. If a source fails, its previous toolsets are kept. The tools
  * that an engine lists are enriched with the others when it opens and when it lists them again.
  */
-export function enrichedTools(
+export function createEnrichedSource(
   { toolsets, sources }: { readonly toolsets: readonly Toolset[]; readonly sources: readonly ToolSource[] },
   enrichments: readonly Enrichment[],
 ): EnrichedSource {
   sortEnrichments(enrichments);
-  return new EnrichedTools(toolsets, sources, enrichments);
+  return new EnrichedToolSource(toolsets, sources, enrichments);
 }
 
-class EnrichedTools implements EnrichedSource {
+class EnrichedToolSource implements EnrichedSource {
   readonly name = "enrichments";
   readonly #toolsets: readonly Toolset[];
   readonly #sources: readonly ToolSource[];
   readonly #enrichments: readonly Enrichment[];
-  readonly #engines = new EnrichedEngines((brought, context) => this.#enrichBrought(brought, context));
+  readonly #engines = new EnrichedEngines((brought, context) => this.#enrichListed(brought, context));
   /** The toolsets that each source returned last. */
-  readonly #given = new Map<ToolSource, readonly Toolset[]>();
+  readonly #loadedToolsets = new Map<ToolSource, readonly Toolset[]>();
   /** The listed tools, by the engine that the runtime has. */
-  readonly #brought = new Map<Engine, Brought>();
+  readonly #listedTools = new Map<Engine, ListedTools>();
   /** The end of the queue of runs, so that each run sees all tools of earlier runs. Never rejects. */
-  #ended: Promise<unknown> = Promise.resolve();
+  #queueTail: Promise<unknown> = Promise.resolve();
   #latest: Enriched | undefined;
 
   constructor(toolsets: readonly Toolset[], sources: readonly ToolSource[], enrichments: readonly Enrichment[]) {
@@ -124,7 +124,7 @@ class EnrichedTools implements EnrichedSource {
 
   async load(context: SourceContext): Promise<readonly Toolset[]> {
     await Promise.all(this.#sources.map((source) => this.#loadOne(source, context)));
-    return (await this.#run(context)).declared;
+    return (await this.#enqueueRun(context)).declared;
   }
 
   watch(changed: () => void): () => void {
@@ -136,38 +136,38 @@ class EnrichedTools implements EnrichedSource {
 
   async #loadOne(source: ToolSource, context: SourceContext): Promise<void> {
     try {
-      this.#given.set(source, await source.load(context));
+      this.#loadedToolsets.set(source, await source.load(context));
     } catch (thrown: unknown) {
       if (context.signal.aborted) throw thrown;
       context.log.warn(`The source ${JSON.stringify(source.name)} could not be loaded: ${describeThrown(thrown)}`);
     }
   }
 
-  async #enrichBrought(brought: Brought, context: SourceContext): Promise<readonly Tool[]> {
-    const { tools } = await this.#run(context, brought);
+  async #enrichListed(brought: ListedTools, context: SourceContext): Promise<readonly Tool[]> {
+    const { tools } = await this.#enqueueRun(context, brought);
     return brought.tools.map((tool) => tools.get(tool) ?? tool);
   }
 
   /** Runs the enrichments over all tools that are known when the run begins, one run at a time. */
-  async #run(context: SourceContext, newest?: Brought): Promise<Run> {
-    const run = this.#ended.then(() => this.#runNow(context, newest));
-    this.#ended = run.catch(() => {});
+  async #enqueueRun(context: SourceContext, newest?: ListedTools): Promise<Run> {
+    const run = this.#queueTail.then(() => this.#runNow(context, newest));
+    this.#queueTail = run.catch(() => {});
     return await run;
   }
 
   /** Tools whose enrichment fails are not part of later runs. */
-  async #runNow({ signal, log }: SourceContext, newest: Brought | undefined): Promise<Run> {
-    const given = this.#sources.flatMap((source) => this.#given.get(source) ?? []);
-    const declared = toolsetsIn([...this.#toolsets, ...given]).map((toolset) => this.#engines.wrap(toolset));
-    const known = new Map(this.#brought);
+  async #runNow({ signal, log }: SourceContext, newest: ListedTools | undefined): Promise<Run> {
+    const given = this.#sources.flatMap((source) => this.#loadedToolsets.get(source) ?? []);
+    const declared = listToolsets([...this.#toolsets, ...given]).map((toolset) => this.#engines.wrap(toolset));
+    const known = new Map(this.#listedTools);
     if (newest !== undefined) known.set(newest.engine, newest);
     const brought = [...known.values()].flatMap(({ toolset: name, engine, tools }) => {
       const toolset = declared.find((one) => one.name === name && one.engine === engine);
-      return toolset === undefined ? [] : toolsetsIn([{ ...toolset, tools }]);
+      return toolset === undefined ? [] : listToolsets([{ ...toolset, tools }]);
     });
     const all = [...declared, ...brought];
-    const enriched = await untilAborted(enrich(all, this.#enrichments, { signal, log }), signal); // one that never ends must not block others
-    if (newest !== undefined) this.#brought.set(newest.engine, newest);
+    const enriched = await rejectOnAbort(enrich(all, this.#enrichments, { signal, log }), signal); // one that never ends must not block others
+    if (newest !== undefined) this.#listedTools.set(newest.engine, newest);
     this.#latest = enriched;
     const before = all.flatMap(({ tools = [] }) => tools);
     const after = enriched.tools;

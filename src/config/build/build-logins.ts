@@ -2,7 +2,7 @@
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Log } from "../../core/ports.ts";
 import { UserLogins } from "../../engine/mcp/login/user-logins.ts";
-import { routedOf } from "../haft-config.ts";
+import { toRegistryEntries } from "../haft-config.ts";
 import type { LoadedConfig } from "../load-config.ts";
 
 export interface LoginsBuildOptions {
@@ -27,7 +27,7 @@ export function loginOrigin({ config }: LoadedConfig): string | undefined {
 
 /** Returns the enabled toolsets, and the engines, that users log in to. */
 export function loginServers({ config }: LoadedConfig): readonly string[] {
-  const toolsets = routedOf(config).flatMap(({ namespace, toolset }) =>
+  const toolsets = toRegistryEntries(config).flatMap(({ namespace, toolset }) =>
     toolset.type === "mcp" && toolset.enabled && toolset.auth?.type === "user-login" ? [namespace ?? ""] : [],
   );
   const engines = Array.from(config.engines).flatMap(([name, engine]) =>

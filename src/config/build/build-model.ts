@@ -73,7 +73,7 @@ function keyHintOf(
 }
 
 /** Returns the options of a loop that a configuration sets. */
-export function configuredLoop(
+export function toLoopOptions(
   model: Partial<ModelConfig>,
   { system, earlyDispatch, ...limits }: LoopConfig,
 ): Pick<

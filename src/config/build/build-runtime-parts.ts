@@ -1,14 +1,14 @@
 /** Makes toolsets and sources from a configuration. */
 import { DEFAULT_NAMESPACE } from "../../core/call.ts";
 import type { Engine } from "../../core/engine.ts";
-import { ToolError, operatorText } from "../../core/error.ts";
+import { ToolError, formatForOperator } from "../../core/error.ts";
 import { checkArgument, hasMethods } from "../../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { FaultPlan } from "../../core/fault.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
 import type { ToolSource } from "../../core/source.ts";
-import { ownSettings } from "../../core/call-settings.ts";
+import { pickCallSettings } from "../../core/call-settings.ts";
 import type { CallSettings } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import type { UserLogins } from "../../engine/mcp/login/user-logins.ts";
@@ -23,20 +23,20 @@ import { discoverySource } from "../tools/discovery-source.ts";
 import { ExtensionTable, factoryError, loadExtension, type Extensions } from "../extensions.ts";
 import type { FindToolsConfig } from "../tables/find-tools-config.ts";
 import type { CommonToolset } from "../tools/file-source.ts";
-import { routedOf } from "../haft-config.ts";
+import { toRegistryEntries } from "../haft-config.ts";
 import type { LoadedConfig } from "../load-config.ts";
 import { makeEngine, type EngineTarget } from "./make-engine.ts";
 import { ownPaths } from "../trust/own-paths.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { engineFor, toolRoutes, type RegistryEntry } from "../tables/registry-config.ts";
-import { bringsServer, matchServer, type ServerToolset } from "../tables/server-match.ts";
+import { findEngine, toolRoutes, type RegistryEntry } from "../tables/registry-config.ts";
+import { hasServer, matchServer, type ServerToolset } from "../tables/server-match.ts";
 import { createTriggers, type Triggers } from "../../triggers/triggers.ts";
-import { addConfigured } from "../tables/triggers-config.ts";
+import { addConfiguredTriggers } from "../tables/triggers-config.ts";
 import { buildToolset, keyAtFault, type ExtensionConfig, type ToolsetConfig } from "../tables/toolset-config.ts";
-import type { BuildContext, Built, DefaultModel } from "../toolset/toolset-type.ts";
-import { resolveVariables, variablesIn } from "../variables.ts";
+import type { BuildContext, BuiltToolset, DefaultModel } from "../toolset/toolset-type.ts";
+import { resolveVariables, readVariables } from "../variables.ts";
 import type { ModelListeners } from "./model-listeners.ts";
-import { redactor } from "../../core/base/redact.ts";
+import { createRedactor } from "../../core/base/redact.ts";
 
 /** Options of `buildRuntimeParts`. */
 export interface BuildOptions extends ModelListeners {
@@ -102,11 +102,11 @@ export interface RuntimeParts {
 export async function buildRuntimeParts(loaded: LoadedConfig, options: BuildOptions = {}): Promise<RuntimeParts> {
   checkKnownKeys(options, BUILD_OPTIONS, "buildRuntimeParts()");
   checkArgument(hasMethods(loaded, "problems"), "buildRuntimeParts()", "a loaded configuration", loaded, "loadConfig() resolves to one.");
-  const builder = new Builder(loaded, options);
+  const builder = new RuntimePartsBuilder(loaded, options);
   return await builder.build();
 }
 
-class Builder {
+class RuntimePartsBuilder {
   readonly #loaded: LoadedConfig;
   readonly #options: BuildOptions;
   readonly #triggers: Triggers;
@@ -115,7 +115,7 @@ class Builder {
   /** Engines by name; several entries may share one. */
   readonly #engines = new Map<string, Promise<Engine | undefined>>();
   /** The toolset for which an engine lists its tools, by engine. It lists them for only one, so an entry of another toolset gets its own engine. */
-  readonly #listed = new Map<string, string>();
+  readonly #listingToolsets = new Map<string, string>();
   /** Values of variables that factories have resolved. */
   readonly #secrets: Record<string, string> = {};
 
@@ -127,12 +127,12 @@ class Builder {
   }
 
   async build(): Promise<RuntimeParts> {
-    addConfigured(this.#triggers, this.#loaded.config);
+    addConfiguredTriggers(this.#triggers, this.#loaded.config);
     await this.#loadExtensions();
     const problems = this.#loaded.problems();
     const toolsets: Toolset[] = [];
     const sources: ToolSource[] = [];
-    for (const entry of routedOf(this.#loaded.config)) {
+    for (const entry of toRegistryEntries(this.#loaded.config)) {
       const { path, toolset } = entry;
       if (!toolset.enabled) continue;
       try {
@@ -145,8 +145,8 @@ class Builder {
           else toolsets.push(made);
         }
       } catch (thrown: unknown) {
-        const problem = this.#say(thrown);
-        const key = namedKey(toolset, problem) ?? keyAtFault(toolset);
+        const problem = this.#describeError(thrown);
+        const key = findNamedKey(toolset, problem) ?? keyAtFault(toolset);
         problems.add([...path, key], problem.startsWith(`${key}: `) ? problem.slice(key.length + 2) : problem);
       }
     }
@@ -155,8 +155,8 @@ class Builder {
     problems.throwIfAny();
     const shared = { triggers: this.#triggers, logins: this.#logins };
     if (enrichments.length === 0) return { toolsets, sources, ...shared };
-    const { enrichedTools } = await import("./build-enrichments.ts");
-    const enriched = enrichedTools({ toolsets, sources }, enrichments);
+    const { createEnrichedSource } = await import("./build-enrichments.ts");
+    const enriched = createEnrichedSource({ toolsets, sources }, enrichments);
     return { toolsets: [], sources: [enriched], enriched, ...shared };
   }
 
@@ -169,7 +169,7 @@ class Builder {
   async #enrichments(problems: Problems): Promise<readonly Enrichment[]> {
     const { config, folder, environment } = this.#loaded;
     if (config.enrichments.length === 0) return [];
-    const { makeEnrichment, completeOnes } = await import("./build-enrichments.ts");
+    const { makeEnrichment, removeIncomplete } = await import("./build-enrichments.ts");
     const made: Enrichment[] = [];
     const resolve = (text: string): string => this.#resolve(text);
     const context = { folder, environment, listeners: this.#listeners, extensions: this.#extensions, resolve };
@@ -180,10 +180,10 @@ class Builder {
         else if (enrichment.type === "other" && enrichment.enrichmentType !== EMBEDDINGS_TYPE)
           problems.add([...enrichment.path, "type"], unknownEnrichment(enrichment.enrichmentType, this.#extensions.enrichmentNames));
       } catch (thrown: unknown) {
-        problems.add([...enrichment.path, "type"], this.#say(thrown));
+        problems.add([...enrichment.path, "type"], this.#describeError(thrown));
       }
     }
-    return completeOnes(made);
+    return removeIncomplete(made);
   }
 
   async #loadExtensions(): Promise<void> {
@@ -195,20 +195,20 @@ class Builder {
       try {
         this.#extensions.add(await loadExtension(path, folder), path);
       } catch (thrown: unknown) {
-        problems.add(["extensions", index], this.#say(thrown));
+        problems.add(["extensions", index], this.#describeError(thrown));
       }
     }
     problems.throwIfAny();
   }
 
-  async #buildEntry(name: string, entry: RegistryEntry): Promise<Built> {
+  async #buildEntry(name: string, entry: RegistryEntry): Promise<BuiltToolset> {
     const { toolset } = entry;
-    const engineName = engineFor(entry, this.#loaded.config.engines);
+    const engineName = findEngine(entry, this.#loaded.config.engines);
     if (toolset.type === "extension") {
       const { faults } = this.#commonOf(entry);
       return await this.#buildExtension(name, toolset, { engine: await this.#engine(engineName), faults });
     }
-    if (bringsServer(toolset)) return await this.#buildServer(name, toolset, { engineName, entry });
+    if (hasServer(toolset)) return await this.#buildServer(name, toolset, { engineName, entry });
     const engine = await this.#engine(engineName);
     const routed = await this.#routed(entry);
     const context = this.#context(entry, engine);
@@ -232,15 +232,15 @@ class Builder {
     name: string,
     toolset: ServerToolset,
     { engineName, entry }: { readonly engineName: string | undefined; readonly entry: RegistryEntry },
-  ): Promise<Built> {
+  ): Promise<BuiltToolset> {
     const context = this.#context(entry, undefined);
-    const own = async (): Promise<Built> => await buildToolset({ name, path: entry.path }, toolset, context);
+    const own = async (): Promise<BuiltToolset> => await buildToolset({ name, path: entry.path }, toolset, context);
     const config = engineName === undefined ? undefined : this.#loaded.config.engines.get(engineName);
     const match = config === undefined ? "none" : matchServer(config, toolset);
     if (engineName === undefined || match === "none") return await own();
     const { openTimeoutMs } = toolset;
-    if (match === "same" && (this.#listed.get(engineName) ?? name) === name) {
-      this.#listed.set(engineName, name);
+    if (match === "same" && (this.#listingToolsets.get(engineName) ?? name) === name) {
+      this.#listingToolsets.set(engineName, name);
       return { toolset: omitUndefined({ engine: await this.#engine(engineName), openTimeoutMs }) };
     }
     const target: EngineTarget = toolset.type === "mcp" ? { server: toolset } : { service: toolset };
@@ -257,7 +257,7 @@ class Builder {
     name: string,
     { extension, options }: ExtensionConfig,
     { engine, faults }: { readonly engine: Engine | undefined; readonly faults: FaultPlan | undefined },
-  ): Promise<Built> {
+  ): Promise<BuiltToolset> {
     const make = this.#extensions.source(extension);
     if (make === undefined) throw new ToolError("invalid_config", this.#extensions.unknownSource(extension));
     try {
@@ -295,7 +295,7 @@ class Builder {
       listeners: this.#listeners,
       extensions: this.#extensions,
       resolve: (text) => this.#resolve(text),
-      problem: (key, thrown) => problems.line([...config.path, key], this.#say(thrown)),
+      problem: (key, thrown) => problems.formatLine([...config.path, key], this.#describeError(thrown)),
       ...omitUndefined({ target }),
     });
   }
@@ -331,7 +331,7 @@ class Builder {
   }
 
   #commonOf(entry: RegistryEntry): CommonToolset {
-    const engineName = engineFor(entry, this.#loaded.config.engines);
+    const engineName = findEngine(entry, this.#loaded.config.engines);
     const engine = engineName === undefined ? undefined : this.#loaded.config.engines.get(engineName);
     return { ...commonOf(entry.toolset, engine?.defaults ?? {}), ...omitUndefined({ faults: engine?.faults }) };
   }
@@ -340,18 +340,18 @@ class Builder {
     const { environment } = this.#loaded;
     const resolved = resolveVariables(text, environment);
     if ("problem" in resolved) throw new ToolError("invalid_config", resolved.problem);
-    Object.assign(this.#secrets, variablesIn(text, environment));
+    Object.assign(this.#secrets, readVariables(text, environment));
     return resolved.text;
   }
 
-  #say(thrown: unknown): string {
-    return this.#loaded.redact(redactor(this.#secrets)(operatorText(thrown)));
+  #describeError(thrown: unknown): string {
+    return this.#loaded.redact(createRedactor(this.#secrets)(formatForOperator(thrown)));
   }
 }
 
 function commonOf(config: ToolsetConfig, inherited: CallSettings): CommonToolset {
   const { description, maxConcurrent, shared, place, checkFormats } = config;
-  const defaults: CallSettings = { ...inherited, ...ownSettings(config) };
+  const defaults: CallSettings = { ...inherited, ...pickCallSettings(config) };
   return {
     ...omitUndefined({ description, maxConcurrent, shared, place, checkFormats }),
     ...(Object.keys(defaults).length === 0 ? {} : { defaults }),
@@ -378,7 +378,7 @@ function unreachable(engine: string): string {
 }
 
 /** Returns the key that a problem begins with, as in `baseUrl has a query`. */
-function namedKey(toolset: ToolsetConfig, problem: string): string | undefined {
+function findNamedKey(toolset: ToolsetConfig, problem: string): string | undefined {
   const [word = ""] = /^\w+/u.exec(problem) ?? [];
   return Object.hasOwn(toolset, word) ? word : undefined;
 }

@@ -1,11 +1,11 @@
 /** All models that a configuration names. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { operatorText } from "../../core/error.ts";
+import { formatForOperator } from "../../core/error.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import { splitSpec } from "../../model/provider-names.ts";
 import { checkAddress } from "../../model/model-from.ts";
 import { textFormat } from "../../wire/text/formats.ts";
-import { routedOf, type HaftConfig } from "../haft-config.ts";
+import { toRegistryEntries, type HaftConfig } from "../haft-config.ts";
 import type { LoadedConfig } from "../load-config.ts";
 import type { ModelConfig } from "../tables/model-config.ts";
 import type { DelegatesConfig } from "../toolset/delegates.ts";
@@ -17,14 +17,14 @@ interface ConfiguredModel {
 }
 
 /** Returns every model of a configuration: of its loop, simulations, engines, enrichments and enabled delegates. */
-export function modelsOf({ model, simulation, engines, enrichments, toolsets, registry }: HaftConfig): readonly ConfiguredModel[] {
+export function listModels({ model, simulation, engines, enrichments, toolsets, registry }: HaftConfig): readonly ConfiguredModel[] {
   return [
     ...(model === undefined ? [] : [{ path: ["model"], model }]),
     ...(simulation?.model === undefined ? [] : [{ path: ["simulation", "model"], model: simulation.model }]),
     ...[...engines].flatMap(([name, engine]) =>
       engine.type === "lm" ? [{ path: ["engines", name, engine.modelKey], model: engine.model }] : [],
     ),
-    ...routedOf({ toolsets, registry }).flatMap(({ path, toolset }) =>
+    ...toRegistryEntries({ toolsets, registry }).flatMap(({ path, toolset }) =>
       toolset.enabled && toolset.type === "delegates" ? delegateModels(toolset, path) : [],
     ),
     ...enrichments.flatMap((enrichment) =>
@@ -47,14 +47,14 @@ function delegateModels({ delegates }: DelegatesConfig, path: KeyPath): readonly
  */
 export function modelProblems({ config, environment, problems }: LoadedConfig): readonly string[] {
   const found = problems();
-  for (const { path, model } of modelsOf(config)) {
+  for (const { path, model } of listModels(config)) {
     const { name, baseUrl, textFormat: format } = model;
     try {
       checkAddress({ ...splitSpec(name), ...omitUndefined({ baseUrl }) }, environment);
       if (typeof format === "string") textFormat(format);
     } catch (thrown: unknown) {
-      found.add(path, operatorText(thrown));
+      found.add(path, formatForOperator(thrown));
     }
   }
-  return found.lines();
+  return found.formatLines();
 }

@@ -6,29 +6,29 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Log } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { sharesState } from "../../engine/known-tools.ts";
+import { shareServerState } from "../../engine/known-tools.ts";
 import { MCP_PEER, mcpPeerOf } from "../../engine/mcp/peer.ts";
-import { plainTool } from "../../registry/check-tool-fields.ts";
+import { toPlainTool } from "../../registry/check-tool-fields.ts";
 
 /** As long as a runtime waits for a source, because enrichments may ask a model. */
 const OPEN_TIMEOUT_MS = 30_000;
 
 /** The tools that an engine has listed for one of its toolsets. */
-export interface Brought {
+export interface ListedTools {
   readonly toolset: string;
   readonly engine: Engine;
   readonly tools: readonly Tool[];
 }
 
 /** Enriches the tools of an engine, together with all known ones, and returns them in order. */
-export type EnrichBrought = (brought: Brought, context: { readonly signal: AbortSignal; readonly log: Log }) => Promise<readonly Tool[]>;
+export type EnrichListed = (brought: ListedTools, context: { readonly signal: AbortSignal; readonly log: Log }) => Promise<readonly Tool[]>;
 
 /** Wraps each engine that lists tools, always in the same wrapper. */
 export class EnrichedEngines {
-  readonly #enrich: EnrichBrought;
+  readonly #enrich: EnrichListed;
   readonly #engines = new Map<Engine, Engine>();
 
-  constructor(enrich: EnrichBrought) {
+  constructor(enrich: EnrichListed) {
     this.#enrich = enrich;
   }
 
@@ -36,11 +36,11 @@ export class EnrichedEngines {
   wrap(toolset: Toolset): Toolset {
     const { engine, openTimeoutMs = OPEN_TIMEOUT_MS } = toolset;
     if (engine?.open === undefined) return toolset;
-    return { ...toolset, engine: getOrAdd(this.#engines, engine, () => enrichedEngine(engine, this.#enrich)), openTimeoutMs };
+    return { ...toolset, engine: getOrAdd(this.#engines, engine, () => createEnrichedEngine(engine, this.#enrich)), openTimeoutMs };
   }
 }
 
-function enrichedEngine(inner: Engine, enrich: EnrichBrought): Engine {
+function createEnrichedEngine(inner: Engine, enrich: EnrichListed): Engine {
   const { kind, order, state, effectFree, origin } = inner;
   let opened: EngineContext | undefined;
   /** Returns the enriched tools, or the original ones if that fails: the server is open and must be closed like any other. */
@@ -48,7 +48,7 @@ function enrichedEngine(inner: Engine, enrich: EnrichBrought): Engine {
     const { toolset, log } = context;
     if (!Array.isArray(tools) || tools.length === 0) return tools;
     try {
-      return await enrich({ toolset, engine, tools: tools.map(plainTool) }, { signal, log });
+      return await enrich({ toolset, engine, tools: tools.map(toPlainTool) }, { signal, log });
     } catch (thrown: unknown) {
       if (!signal.aborted) log.warn(`The tools of ${JSON.stringify(toolset)} are not enriched: ${describeThrown(thrown)}`);
       return tools;
@@ -69,15 +69,15 @@ function enrichedEngine(inner: Engine, enrich: EnrichBrought): Engine {
       },
     }),
     call: (request, context) => inner.call(request, context),
-    ...otherMethods(inner),
+    ...wrapOptionalMethods(inner),
     ...(peer !== undefined && { [MCP_PEER]: peer }),
   };
-  sharesState(engine, inner);
+  shareServerState(engine, inner);
   return engine;
 }
 
 /** Wraps only the optional methods that the engine has, because a missing one has a meaning. */
-function otherMethods(inner: Engine): Partial<Engine> {
+function wrapOptionalMethods(inner: Engine): Partial<Engine> {
   return {
     ...(inner.attach !== undefined && {
       attach: (remoteId: string, ...call: Parameters<Engine["call"]>) => inner.attach?.(remoteId, ...call),

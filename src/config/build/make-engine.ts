@@ -9,9 +9,9 @@ import { type ExtensionContext, type ExtensionTable, factoryError } from "../ext
 import { filePath } from "../file-path.ts";
 import { makeExample, makeLm, makeReplay, makeStub } from "./make-stand-in.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { saysNothing } from "../tables/server-match.ts";
-import { mcpEngineOf, type McpServer } from "../toolset/mcp.ts";
-import { restEngineOf, type RestService } from "../toolset/openapi.ts";
+import { isUnsetOrDefault } from "../tables/server-match.ts";
+import { createMcpEngine, type McpServer } from "../toolset/mcp.ts";
+import { createRestEngine, type RestService } from "../toolset/openapi.ts";
 import type { ModelListeners } from "./model-listeners.ts";
 import type { BuildContext } from "../toolset/toolset-type.ts";
 
@@ -44,38 +44,38 @@ export async function makeEngine(name: string, config: EngineConfig, context: En
     case "multi":
       return localEngine();
     case "mcp": {
-      const server = serverOf(config, target);
+      const server = mergeServers(config, target);
       const { isolation, start, openTimeoutMs } = config;
-      return server === undefined ? undefined : mcpEngineOf({ ...omitUndefined({ isolation, start, openTimeoutMs }), ...server }, context);
+      return server === undefined ? undefined : createMcpEngine({ ...omitUndefined({ isolation, start, openTimeoutMs }), ...server }, context);
     }
     case "rest": {
       const service = { ...config.service, ...target.service, secrets: { ...config.service.secrets, ...target.service?.secrets } };
-      return service.document === undefined ? undefined : await restEngineOf(service, context);
+      return service.document === undefined ? undefined : await createRestEngine(service, context);
     }
     case "search": {
       const { searchEngine } = await import("../../engine/search.ts");
       return searchEngine({ ...config.search, documents: filePath(config.search.documents, folder) });
     }
     case "lm":
-      return await usable({ name, kind: config.type, key: config.modelKey, context }, () =>
+      return await orUnusableEngine({ name, kind: config.type, key: config.modelKey, context }, () =>
         makeLm(config, { environment, name: config.path.join("."), ...listeners }),
       );
     case "example":
       return await makeExample(config.seed);
     case "replay": {
       const recording = filePath(config.recording, folder);
-      return await usable({ name, kind: config.type, key: "recording", context }, () => makeReplay({ ...config, recording }));
+      return await orUnusableEngine({ name, kind: config.type, key: "recording", context }, () => makeReplay({ ...config, recording }));
     }
     case "stub": {
       const stubs = typeof config.stubs === "string" ? filePath(config.stubs, folder) : config.stubs;
-      return await usable({ name, kind: config.type, key: "stubs", context }, () => makeStub(stubs));
+      return await orUnusableEngine({ name, kind: config.type, key: "stubs", context }, () => makeStub(stubs));
     }
     default:
-      return await makeOther(name, config, context);
+      return await makeExtensionEngine(name, config, context);
   }
 }
 
-interface Made {
+interface EngineDescription {
   readonly name: string;
   readonly kind: string;
   /** The key at fault if the engine cannot be made. */
@@ -84,7 +84,7 @@ interface Made {
 }
 
 /** Returns the engine, or one that fails to open, so that tools of other engines are not affected. */
-async function usable({ name, kind, key, context }: Made, make: () => Promise<Engine>): Promise<Engine> {
+async function orUnusableEngine({ name, kind, key, context }: EngineDescription, make: () => Promise<Engine>): Promise<Engine> {
   try {
     return await make();
   } catch (thrown: unknown) {
@@ -92,16 +92,16 @@ async function usable({ name, kind, key, context }: Made, make: () => Promise<En
   }
 }
 
-async function makeOther(name: string, { engineType, options, isolation }: OtherEngineConfig, context: EngineContext): Promise<Engine> {
+async function makeExtensionEngine(name: string, { engineType, options, isolation }: OtherEngineConfig, context: EngineContext): Promise<Engine> {
   const make = context.extensions.engine(engineType);
   if (make === undefined)
     return unusableEngine(name, engineType, {
       reason: `its type ${context.extensions.unknownEngine(engineType)}`,
       hint: "Register it under this name in the extensions, or give the engine another type; tools of other engines are not affected.",
     });
-  const told: ExtensionContext = { name, folder: context.folder, resolve: context.resolve, engine: undefined };
+  const extensionContext: ExtensionContext = { name, folder: context.folder, resolve: context.resolve, engine: undefined };
   try {
-    const engine = isolation === undefined ? await make(options, told) : perSession(synchronously(make, options, told));
+    const engine = isolation === undefined ? await make(options, extensionContext) : perSession(toSyncFactory(make, options, extensionContext));
     if (typeof engine?.call !== "function") throw new ToolError("invalid_config", "its factory returned no engine.");
     return engine;
   } catch (thrown: unknown) {
@@ -110,13 +110,13 @@ async function makeOther(name: string, { engineType, options, isolation }: Other
 }
 
 /** Wraps a factory for sessions, which need their engine synchronously. */
-function synchronously(
+function toSyncFactory(
   make: (options: JsonObject, context: ExtensionContext) => Engine | Promise<Engine>,
   options: JsonObject,
-  told: ExtensionContext,
+  extensionContext: ExtensionContext,
 ): () => Engine {
   return () => {
-    const engine = make(options, told);
+    const engine = make(options, extensionContext);
     if (engine instanceof Promise)
       throw new ToolError("invalid_config", 'isolation = "session" needs a factory that returns its engine at once, not a promise.');
     return engine;
@@ -134,8 +134,8 @@ function unusableEngine(name: string, kind: string, { reason, hint }: { readonly
 }
 
 /** Merges both servers; keys of the entry win. If both have an address, it is the same. */
-function serverOf({ server: own }: McpEngineConfig, { server: wanted }: EngineTarget): McpServer | undefined {
+function mergeServers({ server: own }: McpEngineConfig, { server: wanted }: EngineTarget): McpServer | undefined {
   if (own === undefined || wanted === undefined) return wanted ?? own;
-  const said = Object.entries(wanted).filter(([, value]) => !saysNothing(value));
+  const said = Object.entries(wanted).filter(([, value]) => !isUnsetOrDefault(value));
   return { ...own, ...Object.fromEntries(said) };
 }

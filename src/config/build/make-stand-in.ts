@@ -32,14 +32,14 @@ export async function makeLm(
   onMeter?.(meter);
   const { maxOutputTokens, temperature, reasoningEffort } = config;
   return lmEngine({
-    model: onModel(native === undefined ? model : withFields(model, native)),
+    model: onModel(native === undefined ? model : withNativeFields(model, native)),
     ...omitUndefined({ maxOutputTokens, temperature, reasoningEffort }),
     ...settings,
   });
 }
 
 /** Returns the same model with additional provider-specific fields. */
-function withFields(model: Model, fields: JsonObject): Model {
+function withNativeFields(model: Model, fields: JsonObject): Model {
   const { name, format, serverUrl } = model;
   return {
     name,
@@ -56,15 +56,15 @@ export async function makeExample(seed: number | string | undefined): Promise<En
 /** @throws ToolError for a file that cannot be read, and with file and line for a damaged one */
 export async function makeReplay(config: RecordingConfig): Promise<Engine> {
   try {
-    return await makeGivenReplay(config, "invalid_config");
+    return await makeReplayFrom(config, "invalid_config");
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
-    throw error.code === "corrupt_record" ? inFile(config.recording, error) : error;
+    throw error.code === "corrupt_record" ? withFileName(config.recording, error) : error;
   }
 }
 
 /** Like `makeReplay`, also for the text of a recording. Damage is reported without the file. @param code the error code for an unreadable file */
-export async function makeGivenReplay(
+export async function makeReplayFrom(
   { recording, match, repeatLast }: RecordingConfig,
   code: "invalid_config" | "invalid_argument" = "invalid_argument",
 ): Promise<Engine> {
@@ -77,7 +77,7 @@ export async function makeGivenReplay(
   return replayEngine(events, omitUndefined({ match, repeatLast }));
 }
 
-function inFile(file: string, error: ToolError): ToolError {
+function withFileName(file: string, error: ToolError): ToolError {
   return new ToolError(error.code, `${file}: ${error.message}`, { ...error.toJSON(), cause: error });
 }
 
@@ -97,6 +97,6 @@ export async function makeStub(stubs: string | readonly Stub[]): Promise<Engine>
   try {
     return stubEngine(readStubs(value));
   } catch (thrown: unknown) {
-    throw inFile(stubs, ToolError.fromUnknown(thrown));
+    throw withFileName(stubs, ToolError.fromUnknown(thrown));
   }
 }

@@ -2,8 +2,8 @@
 import { SECONDS } from "../../core/base/number-bounds.ts";
 import type { CallSettings } from "../../core/tool.ts";
 import { Problems } from "../../documents/problems.ts";
-import { readDocument, type ReadDocument } from "../../documents/read-document.ts";
-import { redactor, type Redact } from "../../core/base/redact.ts";
+import { readDocument, type LoadedDocument } from "../../documents/read-document.ts";
+import { createRedactor, type Redact } from "../../core/base/redact.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { commandLine, importLine, sentLine } from "../trust/trust-lines.ts";
 import { TableReader, isTable } from "../table-reader.ts";
@@ -85,10 +85,10 @@ export async function readDescriptor(file: string, options: DescriptorOptions): 
     maxBytes: MAX_BYTES,
     hint: "Name the file itself.",
   });
-  return describe(parsed, file, options);
+  return toDescriptor(parsed, file, options);
 }
 
-function describe({ value, positions, digest }: ReadDocument, file: string, options: DescriptorOptions): Descriptor {
+function toDescriptor({ value, positions, digest }: LoadedDocument, file: string, options: DescriptorOptions): Descriptor {
   const problems = new Problems(file, positions);
   const root = new TableReader(isTable(value) ? value : {}, [], problems);
   const variables = new Variables({ environment: options.environment, allowed: options.allowedInPaths, problems });
@@ -98,10 +98,10 @@ function describe({ value, positions, digest }: ReadDocument, file: string, opti
   const servers = readMcpTables(root.table("mcp"), variables, problems);
   if (read === undefined && invoker === undefined && !root.has("mcp"))
     root.report(undefined, "a descriptor has [ensemble], [invoker] or [mcp.NAME].");
-  else root.finish();
+  else root.reportUnknownKeys();
   const ensemble = read === undefined ? undefined : { ...read, sound: read.sound && problems.count === before };
-  const redact = redactor(variables.secrets);
-  const starts = startedBy({ ensemble, invoker, servers }, redact).map((line) => `${file} ${line}`);
+  const redact = createRedactor(variables.secrets);
+  const starts = listStarted({ ensemble, invoker, servers }, redact).map((line) => `${file} ${line}`);
   const sends = variables.sent.map(({ name }) => `${file} ${sentLine(name)}`);
   const widens = servers.flatMap(({ name, enabled, server }) =>
     (enabled && server !== undefined ? serverRights(server) : []).map(([key, what]) => redact(`${file} mcp.${name}.${key} ${what}`)),
@@ -109,7 +109,7 @@ function describe({ value, positions, digest }: ReadDocument, file: string, opti
   return { file, digest, starts, sends, widens, problems, ensemble, invoker, servers };
 }
 
-function startedBy(
+function listStarted(
   { ensemble, invoker, servers }: Pick<Descriptor, "ensemble" | "invoker" | "servers">,
   redact: Redact,
 ): readonly string[] {
@@ -123,13 +123,13 @@ function startedBy(
 /** Reads the tables `mcp.NAME` of a file. */
 export function readMcpTables(table: TableReader | undefined, variables: Variables, problems: Problems): readonly Server[] {
   const servers: Server[] = [];
-  for (const name of problems.inOrder(table?.path ?? [], table?.names() ?? [])) {
+  for (const name of problems.sortKeys(table?.path ?? [], table?.names() ?? [])) {
     const entry = table?.table(name);
     if (entry === undefined) continue;
     const before = problems.count;
     const enabled = readEnabled(entry);
-    const server = readMcpServer(entry, { variables: enabled ? variables : variables.untouched(), problems, otherWords: true });
-    entry.finish();
+    const server = readMcpServer(entry, { variables: enabled ? variables : variables.createUnresolved(), problems, otherWords: true });
+    entry.reportUnknownKeys();
     servers.push({ name, enabled, server: problems.count === before ? server : undefined });
   }
   return servers;
@@ -140,7 +140,7 @@ function readEnsemble(root: TableReader, problems: Problems): Ensemble {
   const name = table?.requiredText("name", "what its tools are grouped under");
   const enabled = table === undefined || readEnabled(table);
   const more = omitUndefined({ description: table?.text("description"), module: table?.text("module") });
-  table?.finish();
+  table?.reportUnknownKeys();
   const settings = root.section("defaults", readSettings) ?? {};
   const entries = root.tables("invokers") ?? [];
   const beyond = entries[MAX_INVOKERS];
@@ -155,7 +155,7 @@ function readEntry(entry: TableReader, problems: Problems): InvokerEntry {
   const source = entry.text("source");
   if (source !== undefined) {
     const enabled = readEnabled(entry);
-    entry.finish();
+    entry.reportUnknownKeys();
     return { path: entry.path, enabled, source, sound: problems.count === before };
   }
   const inline = readInvoker(entry, entry);

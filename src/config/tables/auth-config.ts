@@ -1,7 +1,7 @@
 /** Reads the credentials for servers: our own tables, and the keys of other systems. */
 import type { McpOwnAuth, McpUserLoginAuth } from "../../engine/mcp/options.ts";
 import type { ApiKey, RestAuth, RestOptions } from "../../engine/rest/rest-options.ts";
-import { documentProblem } from "../../engine/mcp/login/client-document.ts";
+import { findDocumentUrlProblem } from "../../engine/mcp/login/client-document.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { kindOf, type TableReader } from "../table-reader.ts";
 import type { ReadContext } from "../toolset/toolset-type.ts";
@@ -27,7 +27,7 @@ export function readRestAuth(table: TableReader, context: ReadContext): RestOpti
   if (auth === undefined) return context.otherWords ? readOtherAuths(table, context) : undefined;
   if (auth.has("type")) return readRestKind(auth, context);
   const readScheme = (scheme: TableReader | undefined): RestAuth | undefined => scheme && readRestKind(scheme, context);
-  return Object.fromEntries(auth.byName((name) => readScheme(auth.table(name))));
+  return Object.fromEntries(auth.mapEntries((name) => readScheme(auth.table(name))));
 }
 
 export function readMcpAuth(table: TableReader, context: ReadContext): McpConfigAuth | undefined {
@@ -46,7 +46,7 @@ function readRestKind(table: TableReader, context: ReadContext): RestAuth | unde
   const secret = secretReader(table, context);
   const auth = type === "bearer" || type === "basic" ? readSimple(type, secret) : readRestOther(type, table, secret);
   if (type === undefined) table.ignoreRest();
-  table.finish();
+  table.reportUnknownKeys();
   return auth;
 }
 
@@ -76,7 +76,7 @@ function readMcpKind(table: TableReader, context: ReadContext): McpConfigAuth | 
   const type = "user-login";
   table.value("type");
   const auth = { type, ...readUserLogin(table, context) } as const;
-  table.finish();
+  table.reportUnknownKeys();
   return auth;
 }
 
@@ -95,7 +95,7 @@ function readUserLogin(table: TableReader, context: ReadContext): Omit<McpUserLo
   });
   if (clientSecret !== undefined && (login.clientId === undefined || login.issuer === undefined))
     table.report("clientSecret", "needs clientId and issuer, the only authorization server that it is sent to.");
-  const problem = login.clientMetadataUrl === undefined ? undefined : documentProblem(login.clientMetadataUrl);
+  const problem = login.clientMetadataUrl === undefined ? undefined : findDocumentUrlProblem(login.clientMetadataUrl);
   if (problem !== undefined) table.report("clientMetadataUrl", `${problem}.`);
   else if (login.clientMetadataUrl !== undefined && login.clientId !== undefined)
     table.report("clientMetadataUrl", "is not needed next to clientId: one of them is enough.");
@@ -113,7 +113,7 @@ function readOwnKind(table: TableReader, context: ReadContext, kinds: readonly M
     return undefined;
   }
   const auth = type === "bearer" || type === "basic" ? readSimple(type, secret) : readMcpOther(type, table, secret);
-  table.finish();
+  table.reportUnknownKeys();
   return auth;
 }
 
@@ -173,7 +173,7 @@ function readOtherKey(table: TableReader, context: ReadContext): ApiKey | undefi
   const name = keySecret?.("name", "what the header or query parameter is called");
   const value = keySecret?.("value", "the key");
   const place = key?.choice("location", PLACES) ?? "header";
-  key?.finish();
+  key?.reportUnknownKeys();
   return name === undefined || value === undefined ? undefined : { type: "apiKey", in: place, name, value };
 }
 
@@ -188,12 +188,12 @@ function readBasicPair(table: TableReader, { variables }: ReadContext): Extract<
     return undefined;
   }
   const place = [...table.path, "basic_auth"];
-  return { type: "basic", username: variables.sentValue(username, [...place, 0]), password: variables.sentValue(password, [...place, 1]) };
+  return { type: "basic", username: variables.resolveSent(username, [...place, 0]), password: variables.resolveSent(password, [...place, 1]) };
 }
 
 function secretReader(table: TableReader, { variables }: ReadContext): Secret {
   return (key, meaning) => {
     const written = meaning === undefined ? table.text(key) : table.requiredText(key, meaning);
-    return written === undefined ? undefined : variables.sentValue(written, [...table.path, key]);
+    return written === undefined ? undefined : variables.resolveSent(written, [...table.path, key]);
   };
 }

@@ -9,7 +9,7 @@ const MAX_BYTES = 1024 * 1024;
 
 /** Returns absolute paths, by qualified or bare name. */
 export function readDocumentationPaths(table: TableReader, folder: string): ReadonlyMap<string, string> {
-  return new Map(table.byName((name) => documentPath(table, name, folder)));
+  return new Map(table.mapEntries((name) => documentPath(table, name, folder)));
 }
 
 /** Returns the file that a key names. Undefined if it may not be read, which is reported. */

@@ -2,7 +2,7 @@
 import * as presets from "../../core/effects.ts";
 import type { Effects } from "../../core/effects.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { operatorText } from "../../core/error.ts";
+import { formatForOperator } from "../../core/error.ts";
 import { compileKeys } from "../../core/resource-keys.ts";
 import type { TableReader } from "../table-reader.ts";
 
@@ -15,7 +15,7 @@ export const EFFECT_PRESETS: ReadonlyMap<string, Effects> = new Map([
 
 /** Reads a table whose keys are patterns over names, and whose values are the name of a preset or a table of effects. */
 export function readEffectsByName(table: TableReader): Readonly<Record<string, Effects>> {
-  return Object.fromEntries(table.byName((pattern) => readEffects(table, pattern)));
+  return Object.fromEntries(table.mapEntries((pattern) => readEffects(table, pattern)));
 }
 
 function readEffects(table: TableReader, key: string): Effects | undefined {
@@ -34,7 +34,7 @@ function readKeys(effects: TableReader, field: "reads" | "writes"): string | rea
     compileKeys(keys);
     return keys;
   } catch (thrown: unknown) {
-    effects.report(field, operatorText(thrown));
+    effects.report(field, formatForOperator(thrown));
     return undefined;
   }
 }

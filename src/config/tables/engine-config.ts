@@ -6,7 +6,7 @@ import type { ReplayOptions } from "../../engine/replay.ts";
 import type { SearchOptions } from "../../engine/search.ts";
 import type { Stub } from "../../engine/stub.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
-import { COUNT, PORTION, SECONDS } from "../../core/base/number-bounds.ts";
+import { COUNT, FRACTION, SECONDS } from "../../core/base/number-bounds.ts";
 import { readFaultRules } from "./faults-config.ts";
 import { readLm, type LmConfig } from "./lm-config.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -105,7 +105,7 @@ export interface OtherEngineConfig {
 /** Reads the engines by name, in the order of the file. */
 export function readEngines(table: TableReader, context: ReadContext): ReadonlyMap<string, EngineConfig> {
   const engines = new Map<string, EngineConfig>();
-  for (const name of context.problems.inOrder(table.path, table.names())) {
+  for (const name of context.problems.sortKeys(table.path, table.names())) {
     const entry = table.table(name);
     if (entry === undefined) continue;
     const add = (own: string, engine: EngineConfig): void => void engines.set(own, engine);
@@ -140,7 +140,7 @@ function readEngine(table: TableReader, context: EngineReadContext): EngineConfi
   if (own?.type === "other") return { ...own, path, defaults: {}, ...faultsOf(own.options["seed"]) };
   const seed = readSeed(table);
   const timeout = table.number("timeout", SECONDS);
-  table.finish(NOT_OF_ENGINE);
+  table.reportUnknownKeys(NOT_OF_ENGINE);
   if (own === undefined) return undefined;
   return { ...own, path, defaults: timeout === undefined ? {} : { timeoutMs: timeout * 1000 }, ...faultsOf(seed) };
 }
@@ -221,7 +221,7 @@ function readSearch(table: TableReader, { variables }: ReadContext): SearchEngin
     ...readProjection(table),
     maxDocuments: table.number("maxDocuments", COUNT),
     limit: table.number("limit", { min: 1, max: 1_000, integer: true }),
-    threshold: table.number(table.firstPresent(["threshold", "relevance_threshold"]), PORTION),
+    threshold: table.number(table.firstPresent(["threshold", "relevance_threshold"]), FRACTION),
     description: table.text("description"),
   });
   if (documents === undefined) return undefined;

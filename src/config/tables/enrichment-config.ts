@@ -1,6 +1,6 @@
 /** Reads `enrichments` of `tools`: computations over all tools when these are loaded. */
 import type { JsonObject } from "../../core/base/json.ts";
-import { COUNT, PORTION } from "../../core/base/number-bounds.ts";
+import { COUNT, FRACTION } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import { readLm, type LmConfig } from "./lm-config.ts";
@@ -38,7 +38,7 @@ export function readEnrichment(
   const { path } = table;
   const own = type === undefined ? undefined : readOwn(type, table, context);
   if (own !== undefined) {
-    table.finish();
+    table.reportUnknownKeys();
     return own === "unreadable" ? undefined : { path, ...own };
   }
   if (type !== undefined && type !== EMBEDDINGS_TYPE && known?.includes(type) === false)
@@ -69,7 +69,7 @@ function readOwn(type: string, table: TableReader, { variables }: ReadContext): 
       return {
         type,
         ...omitUndefined({
-          minScore: table.number(table.firstPresent(["minScore", "min_score"]), PORTION),
+          minScore: table.number(table.firstPresent(["minScore", "min_score"]), FRACTION),
           maxEdges: table.number(table.firstPresent(["maxEdges", "max_edges"]), COUNT),
         }),
       };

@@ -1,6 +1,6 @@
 /** Reads the faults that a configuration file injects into calls. */
 import { FAULT_TYPES, type FaultRule, type FaultType } from "../../core/fault.ts";
-import { COUNT, MILLISECONDS, PORTION } from "../../core/base/number-bounds.ts";
+import { COUNT, MILLISECONDS, FRACTION } from "../../core/base/number-bounds.ts";
 import { nearKey } from "../near-key.ts";
 import { patternFault } from "./policy-config.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -26,7 +26,7 @@ export function readFaultRules(table: TableReader, key: string, options: FaultRu
 function readFaultRule(table: TableReader, options: FaultRulesOptions): FaultRule | undefined {
   const type = readType(table, options.otherTypes === true);
   if (!table.has("probability")) table.report(undefined, '"probability" is missing: how likely it hits a call, from 0 to 1.');
-  const probability = table.number("probability", PORTION);
+  const probability = table.number("probability", FRACTION);
   const rest = omitUndefined({
     tools: readTools(table),
     message: table.text("message") ?? (GENERAL.has(type ?? "") ? options.message : undefined),
@@ -35,7 +35,7 @@ function readFaultRule(table: TableReader, options: FaultRulesOptions): FaultRul
     delayMs: readDelay(table),
     retryAfterMs: table.number("retryAfterMs", MILLISECONDS),
   });
-  table.finish();
+  table.reportUnknownKeys();
   return type === undefined || probability === undefined ? undefined : { type, probability, ...rest };
 }
 

@@ -1,9 +1,9 @@
 /** Reads which model plays tools, and how: in our keys, or in those of fms-dgt. */
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { LmEngineOptions } from "../../engine/lm.ts";
-import { nearProviders, type ProviderName } from "../../model/provider-names.ts";
+import { findNearProviders, type ProviderName } from "../../model/provider-names.ts";
 import { findProvider } from "../../model/providers.ts";
-import { COUNT, PORTION, SIZE } from "../../core/base/number-bounds.ts";
+import { COUNT, FRACTION, SIZE } from "../../core/base/number-bounds.ts";
 import { REASONING_EFFORTS } from "../../core/model.ts";
 import { TEMPERATURE, readAddress, readKey, readModel, readModelName, type ModelConfig } from "./model-config.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -83,7 +83,7 @@ const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Reads the `lm_config` of fms-dgt. Keys next to it take precedence. */
-function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "modelKey"> | undefined {
+function readLmConfig(table: TableReader, outerSettings: LmSettings): Omit<LmConfig, "modelKey"> | undefined {
   const type = table.requiredText("type", "which provider it is, such as ollama or openai");
   const id = table.requiredText("model_id_or_path", "the model, as the provider names it");
   const baseUrl = readAddress(table, table.firstPresent(["base_url", "api_base"]));
@@ -92,7 +92,7 @@ function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "m
     maxOutputTokens: table.number(table.firstPresent(TOKENS), COUNT),
     temperature: table.number("temperature", TEMPERATURE),
   });
-  const settings = { ...own, ...beside };
+  const settings = { ...own, ...outerSettings };
   const more = omitUndefined({ baseUrl, apiKey: readKey(table, "api_key"), headers: table.textTable("default_headers") });
   const provider = type === undefined ? undefined : providerOf(type, table);
   const fields = readFields(table, provider, settings);
@@ -107,7 +107,7 @@ function providerOf(type: string, table: TableReader): ProviderName | undefined 
   if (folded === "vllm-remote" || folded === "vllm-server") return "vllm";
   const known = findProvider(folded)?.name;
   if (known !== undefined) return known;
-  const near = nearProviders(folded).map((name) => JSON.stringify(name));
+  const near = findNearProviders(folded).map((name) => JSON.stringify(name));
   const meant = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
   const instead = 'A server that speaks Chat Completions is "openai" with its base_url; any other needs an engine of an extension.';
   table.report("type", `no provider ${JSON.stringify(type.slice(0, 100))} is known.${meant} ${instead}`);
@@ -117,22 +117,22 @@ function providerOf(type: string, table: TableReader): ProviderName | undefined 
 /** A key of fms-dgt, and how it is read. */
 type Field = readonly [key: string, read: (table: TableReader, key: string) => JsonValue | undefined];
 
-const whole = (table: TableReader, key: string) => table.number(key, SIZE);
-const share = (table: TableReader, key: string) => table.number(key, PORTION);
-const penalty = (table: TableReader, key: string) => table.number(key, { min: -2, max: 2, integer: false });
-const texts = (table: TableReader, key: string) => {
+const readSize = (table: TableReader, key: string) => table.number(key, SIZE);
+const readPortion = (table: TableReader, key: string) => table.number(key, FRACTION);
+const readPenalty = (table: TableReader, key: string) => table.number(key, { min: -2, max: 2, integer: false });
+const readTexts = (table: TableReader, key: string) => {
   const value = table.value(key);
   return typeof value === "string" ? [value] : table.texts(key);
 };
 
 const FIELDS: readonly Field[] = [
-  ["seed", whole],
-  ["stop", texts],
-  ["top_p", share],
-  ["top_k", whole],
-  ["frequency_penalty", penalty],
-  ["presence_penalty", penalty],
-  ["num_ctx", whole],
+  ["seed", readSize],
+  ["stop", readTexts],
+  ["top_p", readPortion],
+  ["top_k", readSize],
+  ["frequency_penalty", readPenalty],
+  ["presence_penalty", readPenalty],
+  ["num_ctx", readSize],
 ];
 
 /** The settings of `FIELDS` that a provider supports, their names, and the field of its requests that holds them. */

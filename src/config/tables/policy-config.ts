@@ -1,11 +1,11 @@
 /** Reads the tables with settings of the policies, checked as the policies do. */
-import { operatorText } from "../../core/error.ts";
+import { formatForOperator } from "../../core/error.ts";
 import type { ApprovalSettings } from "../../policy/approval/approval.ts";
 import type { CircuitSettings } from "../../policy/attempts/circuit.ts";
-import { nameMatcher, type PermissionRules } from "../../policy/permission.ts";
+import { createNameMatcher, type PermissionRules } from "../../policy/permission.ts";
 import type { CacheOptions } from "../../policy/cache/result-cache.ts";
 import type { RetrySettings } from "../../policy/attempts/retry.ts";
-import { COUNT, MILLISECONDS, PORTION, SIZE } from "../../core/base/number-bounds.ts";
+import { COUNT, MILLISECONDS, FRACTION, SIZE } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { TableReader } from "../table-reader.ts";
 
@@ -39,7 +39,7 @@ export function readCircuit(table: TableReader): CircuitSettings | false {
     windowMs: table.number("windowMs", { ...MILLISECONDS, min: 10 }),
     openMs: table.number("openMs", { ...MILLISECONDS, min: 1 }),
     probes: table.number("probes", COUNT),
-    minimumRate: table.number("minimumRate", PORTION),
+    minimumRate: table.number("minimumRate", FRACTION),
   });
   return enabled && circuit;
 }
@@ -69,9 +69,9 @@ export function readPatterns(table: TableReader, key: string): readonly string[]
 /** Returns what is wrong with a pattern over qualified names; undefined if nothing is. */
 export function patternFault(pattern: string, key: string): string | undefined {
   try {
-    nameMatcher([pattern], key);
+    createNameMatcher([pattern], key);
     return undefined;
   } catch (error: unknown) {
-    return operatorText(error);
+    return formatForOperator(error);
   }
 }

@@ -1,11 +1,11 @@
 /** Reads `tools` and `engines`: entries that say where tools come from, and which engine answers their calls. */
-import { someOf } from "../../core/base/wording.ts";
+import { formatList } from "../../core/base/wording.ts";
 import { DEFAULT_NAMESPACE } from "../../core/call.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import { readEngines, type EngineConfig, type MultiEngineConfig } from "./engine-config.ts";
 import { readEnrichment, type EnrichmentConfig } from "./enrichment-config.ts";
 import { nearHint } from "../near-key.ts";
-import { bringsServer, matchServer } from "./server-match.ts";
+import { hasServer, matchServer } from "./server-match.ts";
 import { TableReader, isTable, kindOf, readTables } from "../table-reader.ts";
 import { checkToolsetName, readToolset, type ToolsetConfig, type ToolsetReadContext } from "./toolset-config.ts";
 
@@ -30,10 +30,10 @@ export interface ToolsBlock {
 
 /** Reads `tools`: a table of `registry`, `engines` and `enrichments`, or just a registry. `engines` may also be next to it. */
 export function readToolsBlock(root: TableReader, context: ToolsetReadContext): ToolsBlock {
-  const beside = root.table("engines");
+  const topLevelEngines = root.table("engines");
   const tools = root.value("tools");
   const path = [...root.path, "tools"];
-  const engines = new Map(beside === undefined ? [] : readEngines(beside, context));
+  const engines = new Map(topLevelEngines === undefined ? [] : readEngines(topLevelEngines, context));
   if (tools === undefined) return { registry: [], engines, enrichments: [] };
   if (Array.isArray(tools)) {
     const entries = readTables(tools, path, context.problems).filter((entry) => !isCreatureTool(entry, context));
@@ -44,16 +44,16 @@ export function readToolsBlock(root: TableReader, context: ToolsetReadContext): 
     return { registry: [], engines, enrichments: [] };
   }
   const block = new TableReader(tools, path, context.problems);
-  const inside = block.table("engines");
-  for (const [name, engine] of inside === undefined ? [] : readEngines(inside, context)) {
-    if (engines.has(name)) inside?.report(name, "is defined twice, here and under engines.");
+  const blockEngines = block.table("engines");
+  for (const [name, engine] of blockEngines === undefined ? [] : readEngines(blockEngines, context)) {
+    if (engines.has(name)) blockEngines?.report(name, "is defined twice, here and under engines.");
     engines.set(name, engine);
   }
   const registry = readRegistry(block.tables("registry") ?? [], context);
   const enrichments = (block.tables("enrichments") ?? []).flatMap(
     (table) => readEnrichment(table, { ...context, otherWords: true }, context.enrichmentTypes) ?? [],
   );
-  block.finish();
+  block.reportUnknownKeys();
   return { registry, engines, enrichments };
 }
 
@@ -73,26 +73,26 @@ function readRegistry(entries: readonly TableReader[], context: ToolsetReadConte
     const namespace = entry.text("namespace");
     if (namespace !== undefined) checkToolsetName(namespace, entry, "namespace");
     const toolset = readToolset(entry, { ...context, otherWords: true });
-    if (toolset !== undefined) registry.push({ path: entry.path, namespace, toolset, defaultEngine: DESCRIBED.has(toolset.type) });
+    if (toolset !== undefined) registry.push({ path: entry.path, namespace, toolset, defaultEngine: DESCRIBED_TYPES.has(toolset.type) });
   }
   return registry;
 }
 
 /** Types whose tools are only described; all other types bring handlers or an engine. */
-const DESCRIBED: ReadonlySet<string> = new Set(["mcp", "openapi", "file", "inline"]);
+const DESCRIBED_TYPES: ReadonlySet<string> = new Set(["mcp", "openapi", "file", "inline"]);
 
 /**
  * Returns the name of the engine that answers for an entry; undefined = its own, or none. If there is only one engine, it answers for every registry
  * entry that names none, and for toolsets whose tools have no handlers. An entry with a server is answered by that server, unless it names an engine
  * to answer instead. A `multi` routes each entry to the engine of its namespace.
  */
-export function engineFor({ namespace, toolset, defaultEngine }: RegistryEntry, engines: Engines): string | undefined {
-  const named = toolset.engine === undefined ? undefined : routed(toolset.engine, namespace, engines);
-  if (named !== undefined || (toolset.engine !== undefined && !leavesAll(toolset.engine, engines))) return named;
+export function findEngine({ namespace, toolset, defaultEngine }: RegistryEntry, engines: Engines): string | undefined {
+  const named = toolset.engine === undefined ? undefined : resolveRoute(toolset.engine, namespace, engines);
+  if (named !== undefined || (toolset.engine !== undefined && !isUnroutedMulti(toolset.engine, engines))) return named;
   const only = defaultEngine ? soleEngine(engines) : undefined;
-  const sole = only === undefined ? undefined : routed(only, namespace ?? DEFAULT_NAMESPACE, engines);
+  const sole = only === undefined ? undefined : resolveRoute(only, namespace ?? DEFAULT_NAMESPACE, engines);
   const engine = sole === undefined ? undefined : engines.get(sole);
-  if (engine === undefined || !bringsServer(toolset)) return sole;
+  if (engine === undefined || !hasServer(toolset)) return sole;
   const match = matchServer(engine, toolset);
   return match === "same" || match === "adapts" ? sole : undefined;
 }
@@ -100,7 +100,7 @@ export function engineFor({ namespace, toolset, defaultEngine }: RegistryEntry, 
 type Engines = ReadonlyMap<string, EngineConfig>;
 
 /** Returns the engine itself, or the one to which a `multi` routes the namespace. */
-function routed(name: string, namespace: string | undefined, engines: Engines): string | undefined {
+function resolveRoute(name: string, namespace: string | undefined, engines: Engines): string | undefined {
   const engine = engines.get(name);
   if (engine?.type !== "multi") return name;
   return namespace === undefined ? undefined : engine.routes.get(namespace)?.engine;
@@ -114,19 +114,19 @@ export function toolRoutes(
   { namespace, toolset, defaultEngine }: RegistryEntry,
   engines: Engines,
 ): ReadonlyMap<string, string> | undefined {
-  if (namespace !== undefined || !saysNamespaces(toolset)) return undefined;
+  if (namespace !== undefined || !mayNameNamespaces(toolset)) return undefined;
   const name = toolset.engine ?? (defaultEngine ? soleEngine(engines) : undefined);
   const engine = name === undefined ? undefined : engines.get(name);
   if (engine?.type !== "multi" || engine.routes.size === 0) return undefined;
   return new Map(Array.from(engine.routes, ([routedNamespace, route]) => [routedNamespace, route.engine]));
 }
 
-function saysNamespaces({ type }: ToolsetConfig): boolean {
+function mayNameNamespaces({ type }: ToolsetConfig): boolean {
   return type === "file" || type === "inline";
 }
 
 /** Whether the engine is a `multi` without routes. */
-function leavesAll(name: string, engines: Engines): boolean {
+function isUnroutedMulti(name: string, engines: Engines): boolean {
   const engine = engines.get(name);
   return engine?.type === "multi" && engine.routes.size === 0;
 }
@@ -136,7 +136,7 @@ function soleEngine(engines: Engines): string | undefined {
   const parts = new Set<string>();
   for (const engine of engines.values())
     if (engine.type === "multi") for (const route of engine.routes.values()) if (route.isOwn) parts.add(route.engine);
-  const whole = [...engines.keys()].filter((name) => !parts.has(name) && !leavesAll(name, engines));
+  const whole = [...engines.keys()].filter((name) => !parts.has(name) && !isUnroutedMulti(name, engines));
   return whole.length === 1 ? whole[0] : undefined;
 }
 
@@ -150,7 +150,7 @@ export function checkRouting(entries: readonly RegistryEntry[], engines: Engines
     const problem = engine === undefined ? undefined : engineProblem(engine, entry, engines);
     if (problem !== undefined) report([...path, "engine"], problem);
     if (namespace === undefined || !toolset.enabled) return;
-    const answering = answeringFor(entry, engines) ?? (bringsServer(toolset) ? `that of entry ${index + 1}` : "none");
+    const answering = findSharedEngine(entry, engines) ?? (hasServer(toolset) ? `that of entry ${index + 1}` : "none");
     const before = seen.get(namespace);
     if (before === undefined) seen.set(namespace, answering);
     else if (before !== answering) report(path, twoEngines(namespace, before, answering));
@@ -168,10 +168,10 @@ export function checkRouting(entries: readonly RegistryEntry[], engines: Engines
 }
 
 /** Returns the name of the engine that an entry shares with others. */
-function answeringFor(entry: RegistryEntry, engines: Engines): string | undefined {
-  const name = engineFor(entry, engines);
+function findSharedEngine(entry: RegistryEntry, engines: Engines): string | undefined {
+  const name = findEngine(entry, engines);
   const engine = name === undefined ? undefined : engines.get(name);
-  if (engine === undefined || !bringsServer(entry.toolset)) return name;
+  if (engine === undefined || !hasServer(entry.toolset)) return name;
   return ["adapts", "none"].includes(matchServer(engine, entry.toolset)) ? undefined : name;
 }
 
@@ -180,12 +180,12 @@ function engineProblem(name: string, { namespace, toolset }: RegistryEntry, engi
   if (named === undefined) return undefinedEngine(name, [...engines.keys()]);
   const quoted = JSON.stringify(name);
   if (named.type === "multi" && named.routes.size > 0 && toolset.enabled) {
-    if (namespace === undefined && !saysNamespaces(toolset)) return `engine ${quoted} routes by namespace; give this entry a namespace.`;
+    if (namespace === undefined && !mayNameNamespaces(toolset)) return `engine ${quoted} routes by namespace; give this entry a namespace.`;
     if (namespace !== undefined && !named.routes.has(namespace))
       return `engine ${quoted} routes the namespaces ${[...named.routes.keys()].join(", ")}, but not ${JSON.stringify(namespace)}.`;
   }
-  const engine = engines.get(routed(name, namespace, engines) ?? name);
-  if (engine === undefined || !toolset.enabled || !bringsServer(toolset) || matchServer(engine, toolset) !== "other") return undefined;
+  const engine = engines.get(resolveRoute(name, namespace, engines) ?? name);
+  if (engine === undefined || !toolset.enabled || !hasServer(toolset) || matchServer(engine, toolset) !== "other") return undefined;
   const key = toolset.type === "openapi" ? "document" : toolset.url === undefined ? "command" : "url";
   return `engine ${quoted} reaches another server than the ${key} of this entry; leave out engine to call the server of the entry.`;
 }
@@ -194,7 +194,7 @@ function engineProblem(name: string, { namespace, toolset }: RegistryEntry, engi
 const MAX_NAMED = 20;
 
 function undefinedEngine(engine: string, known: readonly string[]): string {
-  const there = known.length === 0 ? "there are none under engines" : `there are: ${someOf(known, MAX_NAMED)}`;
+  const there = known.length === 0 ? "there are none under engines" : `there are: ${formatList(known, MAX_NAMED)}`;
   return `no engine ${JSON.stringify(engine)} is defined; ${there}.${nearHint(engine, known)}`;
 }
 

@@ -1,13 +1,13 @@
 /** Reads which principals a server lets in, and the tools of each. */
 import { resolve } from "node:path";
-import { basePathFault } from "../../core/base/base-path.ts";
+import { findBasePathProblem } from "../../core/base/base-path.ts";
 import { MILLISECONDS } from "../../core/base/number-bounds.ts";
-import { allowedOriginFault, originFault } from "../../core/base/page-origin.ts";
+import { findAllowedOriginProblem, findOriginProblem } from "../../core/base/page-origin.ts";
 import type { TableReader } from "../table-reader.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { operatorText } from "../../core/error.ts";
-import { checkedRule, type AccessRule } from "../../policy/access-rules.ts";
+import { formatForOperator } from "../../core/error.ts";
+import { compileAccessRule, type AccessRule } from "../../policy/access-rules.ts";
 import { readPatterns } from "./policy-config.ts";
 
 export interface ServeConfig {
@@ -79,10 +79,10 @@ const TOLERANCE = { min: 0, max: 600, integer: true } as const;
 /** Invalid keys are reported at their places and left out. */
 export function readServe(table: TableReader, folder: string): ServeConfig {
   const basePath = table.text("basePath");
-  const fault = basePath === undefined ? undefined : basePathFault(basePath);
+  const fault = basePath === undefined ? undefined : findBasePathProblem(basePath);
   if (fault !== undefined) table.report("basePath", fault);
-  const allowedOrigins = table.texts("allowedOrigins", allowedOriginFault);
-  const corsOrigins = table.texts("corsOrigins", originFault);
+  const allowedOrigins = table.texts("allowedOrigins", findAllowedOriginProblem);
+  const corsOrigins = table.texts("corsOrigins", findOriginProblem);
   return {
     auth: table.section("auth", readAuth) ?? { issuers: [] },
     rules: (table.tables("rules") ?? []).flatMap(readRule),
@@ -135,7 +135,7 @@ function readIssuer(table: TableReader): readonly ServeIssuerConfig[] {
     clockToleranceSeconds: table.number("clockToleranceSeconds", TOLERANCE),
     allowPrivate: table.texts("allowPrivate"),
   });
-  table.finish();
+  table.reportUnknownKeys();
   return issuer === undefined ? [] : [{ issuer, ...more }];
 }
 
@@ -153,14 +153,14 @@ function readRule(table: TableReader): readonly AccessRule[] {
     ...(isJsonObject(claims) ? { claims: claims as NonNullable<AccessRule["claims"]> } : {}),
   };
   if (claims !== undefined && !isJsonObject(claims)) table.report("claims", "must be an object of claims and their values.");
-  table.finish();
+  table.reportUnknownKeys();
   const isWhole = ["principals", "claims", "allow", "deny"].every((key) => !table.has(key) || Object.hasOwn(rule, key));
   if (!isWhole) return []; // already reported
   try {
-    checkedRule(rule, "rule");
+    compileAccessRule(rule, "rule");
     return [rule];
   } catch (thrown: unknown) {
-    table.report(undefined, operatorText(thrown));
+    table.report(undefined, formatForOperator(thrown));
     return [];
   }
 }

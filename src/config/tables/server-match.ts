@@ -16,7 +16,7 @@ export type ServerToolset = Extract<ToolsetConfig, { readonly type: "mcp" | "ope
  */
 export type ServerMatch = "same" | "adapts" | "other" | "stand-in" | "none";
 
-export function bringsServer(toolset: ToolsetConfig): toolset is ServerToolset {
+export function hasServer(toolset: ToolsetConfig): toolset is ServerToolset {
   return toolset.type === "mcp" || toolset.type === "openapi";
 }
 
@@ -29,29 +29,29 @@ export function matchServer(engine: EngineConfig, toolset: ServerToolset): Serve
       if (toolset.type !== "mcp") return "other";
       if (engine.server === undefined) return "adapts";
       if (addressOf(engine.server) !== addressOf(toolset)) return "other";
-      return addsNothing(toolset, { ...engine.server, ...engine }) ? "same" : "adapts";
+      return hasSameConnection(toolset, { ...engine.server, ...engine }) ? "same" : "adapts";
     }
     case "rest": {
       if (toolset.type !== "openapi") return "other";
       const { document, baseUrl } = engine.service;
-      return differ(document, toolset.document) || differ(baseUrl, toolset.baseUrl) ? "other" : "adapts";
+      return areDifferent(document, toolset.document) || areDifferent(baseUrl, toolset.baseUrl) ? "other" : "adapts";
     }
     default:
       return "stand-in";
   }
 }
 
-function differ(one: string | undefined, other: string | undefined): boolean {
-  return one !== undefined && other !== undefined && normalized(one) !== normalized(other);
+function areDifferent(one: string | undefined, other: string | undefined): boolean {
+  return one !== undefined && other !== undefined && normalizeAddress(one) !== normalizeAddress(other);
 }
 
 function addressOf(server: { readonly url?: string; readonly command?: string; readonly args?: readonly string[] }): string {
   const { url, command, args } = server;
-  return url === undefined ? JSON.stringify([command, args]) : JSON.stringify(normalized(url));
+  return url === undefined ? JSON.stringify([command, args]) : JSON.stringify(normalizeAddress(url));
 }
 
 /** Makes `http://localhost:8080` and `http://localhost:8080/` equal. */
-function normalized(address: string): string {
+function normalizeAddress(address: string): string {
   return URL.canParse(address) ? new URL(address).href : address;
 }
 
@@ -78,15 +78,15 @@ const CONNECTION = [
 ];
 
 /** Whether the engine has all connection settings that the entry sets. */
-function addsNothing(toolset: object, engine: object): boolean {
+function hasSameConnection(toolset: object, engine: object): boolean {
   return CONNECTION.every((key) => {
     const wanted: unknown = Reflect.get(toolset, key);
-    return saysNothing(wanted) || textOf(wanted) === textOf(Reflect.get(engine, key));
+    return isUnsetOrDefault(wanted) || textOf(wanted) === textOf(Reflect.get(engine, key));
   });
 }
 
 /** Whether a key is left out, or has the value that it has by default. */
-export function saysNothing(value: unknown): boolean {
+export function isUnsetOrDefault(value: unknown): boolean {
   return value === undefined || value === false || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
 }
 

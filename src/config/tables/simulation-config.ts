@@ -1,7 +1,7 @@
 /** Reads the table that says which engines answer in place of tools, for which tools, and which faults are injected. */
-import { operatorText } from "../../core/error.ts";
+import { formatForOperator } from "../../core/error.ts";
 import type { FaultRule } from "../../core/fault.ts";
-import { isReal, sourceList, type AnswerSource } from "../../core/answer-source.ts";
+import { isRealSource, readAnswerSources, type AnswerSource } from "../../core/answer-source.ts";
 import type { Problems } from "../../documents/problems.ts";
 import type { Stub } from "../../engine/stub.ts";
 import { readFaultRules } from "./faults-config.ts";
@@ -60,7 +60,7 @@ function readOptionalRecording(table: TableReader, context: Pick<ReadContext, "v
 
 function readSources(table: TableReader, problems: Problems): readonly SourcesConfig[] {
   const rules: SourcesConfig[] = [];
-  for (const tools of problems.inOrder(table.path, table.names())) {
+  for (const tools of problems.sortKeys(table.path, table.names())) {
     const fault = patternFault(tools, "sources");
     if (fault !== undefined) table.report(tools, fault);
     const from = readSourceList(table, tools);
@@ -71,7 +71,7 @@ function readSources(table: TableReader, problems: Problems): readonly SourcesCo
 
 function readStandIn(table: TableReader): readonly AnswerSource[] | undefined {
   const sources = readSourceList(table, "standIn");
-  const real = sources?.find(isReal);
+  const real = sources?.find(isRealSource);
   if (real !== undefined) table.report("standIn", `names ${real}, but a simulation does not fall back to real answers.`);
   return sources;
 }
@@ -81,9 +81,9 @@ function readSourceList(table: TableReader, key: string): readonly AnswerSource[
   const value = table.value(key);
   if (value === undefined) return undefined;
   try {
-    return sourceList(value, "it");
+    return readAnswerSources(value, "it");
   } catch (error: unknown) {
-    table.report(key, operatorText(error));
+    table.report(key, formatForOperator(error));
     return undefined;
   }
 }

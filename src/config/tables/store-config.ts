@@ -1,7 +1,7 @@
 /** Reads the table that says where sessions are kept, or an address. */
 import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { postgresUrlProblem } from "../../store/postgres/postgres-settings.ts";
+import { findPostgresUrlProblem } from "../../store/postgres/postgres-settings.ts";
 import type { TableReader } from "../table-reader.ts";
 import { resolveVariables, type Environment } from "../variables.ts";
 
@@ -44,11 +44,11 @@ export function readStore(table: TableReader, environment: Environment): StoreCo
     notify: table.flag("notify"),
   });
   if (!table.has("url")) {
-    refuse(table, ofDatabase, "belongs to a database; name it by url.");
+    reportConflicts(table, ofDatabase, "belongs to a database; name it by url.");
     const path = readPath(table, environment);
     return path === undefined ? undefined : { path, ...ofFile };
   }
-  refuse(table, { ...ofFile, path: table.text("path") }, "belongs to a file; leave it out beside url.");
+  reportConflicts(table, { ...ofFile, path: table.text("path") }, "belongs to a file; leave it out beside url.");
   return url === undefined ? undefined : { ...url, ...ofDatabase };
 }
 
@@ -57,12 +57,12 @@ export function readStoreUrl(table: TableReader, key: string, environment: Envir
   const written = table.text(key);
   if (written === undefined) return undefined;
   const resolved = resolveVariables(written, environment);
-  const problem = "problem" in resolved ? resolved.problem : postgresUrlProblem(resolved.text)?.replace(/^url /u, "");
+  const problem = "problem" in resolved ? resolved.problem : findPostgresUrlProblem(resolved.text)?.replace(/^url /u, "");
   if (problem !== undefined) table.report(key, problem);
   return "problem" in resolved || problem !== undefined ? undefined : { url: resolved.text };
 }
 
-function refuse(table: TableReader, found: Readonly<Record<string, unknown>>, problem: string): void {
+function reportConflicts(table: TableReader, found: Readonly<Record<string, unknown>>, problem: string): void {
   for (const [key, value] of Object.entries(found)) if (value !== undefined) table.report(key, problem);
 }
 
@@ -70,12 +70,12 @@ function readPath(table: TableReader, environment: Environment): string | undefi
   const written = table.requiredText("path", "the file that keeps the sessions");
   if (written === undefined) return undefined;
   const resolved = resolveVariables(written, environment);
-  const problem = "problem" in resolved ? resolved.problem : faultOf(resolved.text);
+  const problem = "problem" in resolved ? resolved.problem : findPathFault(resolved.text);
   if (problem !== undefined) table.report("path", problem);
   return "problem" in resolved || problem !== undefined ? undefined : resolved.text;
 }
 
-function faultOf(path: string): string | undefined {
+function findPathFault(path: string): string | undefined {
   if (path === "") return "must not be empty: the file that keeps the sessions.";
   return path === IN_MEMORY ? "a store in memory would be gone with the process; name a file." : undefined;
 }

@@ -2,7 +2,7 @@
 import { OWN_NAMESPACE, checkName } from "../../core/call.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
-import { CALL_SETTINGS, CALL_SETTING_NAMES, ownSettings } from "../../core/call-settings.ts";
+import { CALL_SETTINGS, CALL_SETTING_NAMES, pickCallSettings } from "../../core/call-settings.ts";
 import type { CallSettings } from "../../core/tool.ts";
 import { COUNT, SECONDS } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -31,7 +31,7 @@ import { pythonType, shellType, type PythonConfig, type ShellConfig } from "../t
 import { commandType, httpType, type CommandConfig, type HttpConfig } from "../toolset/templates.ts";
 import { channelsType, triggersType, type TriggersConfig } from "../toolset/triggers.ts";
 import { webType, type WebConfig } from "../toolset/web.ts";
-import type { BuildContext, Built, CommonConfig, Place, ReadContext, ToolsetType } from "../toolset/toolset-type.ts";
+import type { BuildContext, BuiltToolset, CommonConfig, ToolsetPlace, ReadContext, ToolsetType } from "../toolset/toolset-type.ts";
 
 /** A toolset of a type that an extension adds. */
 export interface ExtensionConfig extends CommonConfig {
@@ -97,7 +97,7 @@ export const TYPE_NAMES: readonly string[] = Object.keys(TYPES);
 interface AnyType {
   readonly keyAtFault: (config: never) => string;
   read(table: TableReader, common: CommonConfig, context: ReadContext): ToolsetConfig | undefined;
-  build(place: Place, config: never, context: BuildContext): Built | Promise<Built>;
+  build(place: ToolsetPlace, config: never, context: BuildContext): BuiltToolset | Promise<BuiltToolset>;
 }
 
 export interface ToolsetReadContext extends ReadContext {
@@ -123,7 +123,7 @@ export function readToolsets(root: TableReader, context: ToolsetReadContext): Re
   const table = root.table("toolsets");
   const toolsets = new Map<string, ToolsetConfig>();
   if (table === undefined) return toolsets;
-  for (const name of context.problems.inOrder(table.path, table.names())) {
+  for (const name of context.problems.sortKeys(table.path, table.names())) {
     checkToolsetName(name, table, name);
     const entry = table.table(name);
     const toolset = entry === undefined ? undefined : readToolset(entry, context);
@@ -151,8 +151,8 @@ export function readToolset(table: TableReader, context: ToolsetReadContext): To
   const common = readCommon(table, { otherWords: context.otherWords, mayHaveEngine });
   if (!isBuiltIn(name)) return { type: "extension", extension: name, ...common, options: table.rest() };
   const type: AnyType = TYPES[name];
-  const toolset = type.read(table, common, common.enabled ? context : { ...context, variables: context.variables.untouched() });
-  table.finish(NOT_OF_TOOLSET);
+  const toolset = type.read(table, common, common.enabled ? context : { ...context, variables: context.variables.createUnresolved() });
+  table.reportUnknownKeys(NOT_OF_TOOLSET);
   return toolset;
 }
 
@@ -162,7 +162,7 @@ export function isSource({ type }: ToolsetConfig): boolean {
 }
 
 /** Builds a toolset of a built-in type. */
-export async function buildToolset(place: Place, config: BuiltInConfig, context: BuildContext): Promise<Built> {
+export async function buildToolset(place: ToolsetPlace, config: BuiltInConfig, context: BuildContext): Promise<BuiltToolset> {
   const type: AnyType = TYPES[config.type];
   return await type.build(place, config as never, context); // the table maps each type to its own functions
 }
@@ -209,5 +209,5 @@ function readCommon(
 
 export function readCallSettings(table: TableReader): CallSettings {
   const values = CALL_SETTING_NAMES.map((name) => [name, table.number(name, CALL_SETTINGS[name])]);
-  return ownSettings(Object.fromEntries(values));
+  return pickCallSettings(Object.fromEntries(values));
 }

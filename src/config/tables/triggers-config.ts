@@ -2,7 +2,7 @@
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { COUNT } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { ToolError, operatorText } from "../../core/error.ts";
+import { ToolError, formatForOperator } from "../../core/error.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import type { ChannelOptions } from "../../triggers/channel.ts";
 import { Channels, createChannels } from "../../triggers/channels.ts";
@@ -31,14 +31,14 @@ export function readChannels(root: TableReader): readonly ChannelConfig[] {
       capacity: table.number("capacity", COUNT),
       whenFull: table.choice("whenFull", WHEN_FULL),
     });
-    table.finish();
+    table.reportUnknownKeys();
     if (name === undefined) return [];
     try {
       if (channels.find(name) !== undefined) throw new ToolError("duplicate", "is the name of another channel already.");
       channels.open(name, options);
       return [{ name, ...options }];
     } catch (thrown: unknown) {
-      report(table, "name", thrown);
+      reportSettingsError(table, "name", thrown);
       return [];
     }
   });
@@ -60,12 +60,12 @@ export function readTriggers(root: TableReader, channels: readonly ChannelConfig
     const known = type === undefined ? undefined : kinds.get(type);
     if (known === undefined || type === undefined) return [];
     const settings = readSettings(table, known);
-    return isFit(known, settings, { table, channels: open }) && name !== undefined ? [{ ...settings, type, name }] : [];
+    return hasValidSettings(known, settings, { table, channels: open }) && name !== undefined ? [{ ...settings, type, name }] : [];
   });
 }
 
 /** Adds the channels and triggers of a configuration to those of a program. @throws ToolError `duplicate`, `conflict` */
-export function addConfigured(
+export function addConfiguredTriggers(
   all: Triggers,
   { channels, triggers }: { readonly channels: readonly ChannelConfig[]; readonly triggers: readonly NamedTrigger[] },
 ): void {
@@ -77,11 +77,11 @@ function readSettings(table: TableReader, { kind }: KnownTrigger): Readonly<Reco
   const { properties } = kind.settingsSchema;
   const names = isJsonObject(properties) ? Object.keys(properties) : [];
   const settings = names.map((name) => [name, table.value(name)] as const).filter(([, value]) => value !== undefined);
-  table.finish();
+  table.reportUnknownKeys();
   return Object.fromEntries(settings);
 }
 
-function isFit(
+function hasValidSettings(
   known: KnownTrigger,
   settings: Readonly<Record<string, unknown>>,
   { table, channels }: { readonly table: TableReader; readonly channels: Channels },
@@ -91,11 +91,11 @@ function isFit(
     known.settingsOf(isJsonObject(copy) ? copy : {}, { sessionId: "", channels, ports: systemPorts });
     return true;
   } catch (thrown: unknown) {
-    report(table, thrown instanceof SettingsError ? thrown.key : undefined, thrown);
+    reportSettingsError(table, thrown instanceof SettingsError ? thrown.key : undefined, thrown);
     return false;
   }
 }
 
-function report(table: TableReader, key: string | undefined, thrown: unknown): void {
-  table.report(key !== undefined && table.has(key) ? key : undefined, operatorText(thrown));
+function reportSettingsError(table: TableReader, key: string | undefined, thrown: unknown): void {
+  table.report(key !== undefined && table.has(key) ? key : undefined, formatForOperator(thrown));
 }

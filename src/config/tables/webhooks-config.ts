@@ -29,7 +29,7 @@ export function readWebhooks(root: TableReader): readonly WebhookConfig[] | unde
     const secret = readKey(table, "secret");
     const events = table.choices("events", WEBHOOK_TYPES, "event of webhooks");
     const allowPrivate = table.texts("allowPrivate");
-    table.finish();
+    table.reportUnknownKeys();
     return url === undefined || secret === undefined ? [] : [{ url, secret, ...omitUndefined({ events, allowPrivate }) }];
   });
 }

@@ -101,7 +101,7 @@ const LOGINS =
   'is ignored: a token goes into headers, such as Authorization = "Bearer ${TOKEN}"; or write auth = { type = "user-login" }, and log in with haft mcp login.';
 
 /** Notes on keys that have another place here. Any other key gets the note that it is not used. */
-export const ELSEWHERE: ReadonlyMap<string, string> = new Map([
+export const NOTES_BY_KEY: ReadonlyMap<string, string> = new Map([
   ...["trust", "autoApprove", "alwaysAllow", "default_tools_approval_mode", "tool_permissions"].map((key) => [key, APPROVALS] as const),
   ...["oauth", "auth", "oauth_resource", "scopes", "authProviderType"].map((key) => [key, LOGINS] as const),
   ["headersHelper", "is ignored: no program is run for headers; write them, with variables, into headers."],
@@ -121,7 +121,7 @@ export const CHOSEN_SERVERS: readonly (readonly string[])[] = [
 export const TOOL_SWITCHES = "tools";
 
 /** Keys that are not needed for the server. */
-export const MEANINGLESS: ReadonlySet<string> = new Set(["name", "$schema", "source", "bundled", "display_name"]);
+export const IGNORED_KEYS: ReadonlySet<string> = new Set(["name", "$schema", "source", "bundled", "display_name"]);
 
 /** A note on a value that is read and not used, with its place. */
 export interface Note {

@@ -2,20 +2,20 @@
 import { resolve } from "node:path";
 import { isProtocolHeader } from "../../engine/mcp/check-options.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { typeInWords } from "../../core/base/wording.ts";
+import { describeValueType } from "../../core/base/wording.ts";
 import { MILLISECONDS } from "../../core/base/number-bounds.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
-import { isSecretName, secretsIn } from "../../trust/sensitive-text.ts";
-import { withHome } from "../../documents/home-folder.ts";
+import { isSecretName, findSecrets } from "../../trust/sensitive-text.ts";
+import { expandHome } from "../../documents/home-folder.ts";
 import type { Problems } from "../../documents/problems.ts";
 import { isTable, kindOf, TableReader } from "../table-reader.ts";
 import type { McpConfig, McpServer } from "../toolset/mcp.ts";
 import type { Variables } from "../variables.ts";
 import {
-  ELSEWHERE,
+  NOTES_BY_KEY,
   ENABLED,
   KEYS,
-  MEANINGLESS,
+  IGNORED_KEYS,
   MIN_TIMEOUT,
   NESTED,
   PARTS_OF_CLIENT,
@@ -59,7 +59,7 @@ export class ClientServer {
     this.#tables = [...nested.map((inner) => withoutNulls(inner, options.problems)), table];
     this.#options = options;
     this.#enabled = ENABLED.every((key) => table.flag(key) !== false) && table.flag("disabled") !== true;
-    this.#variables = this.#enabled ? options.variables : options.variables.untouched();
+    this.#variables = this.#enabled ? options.variables : options.variables.createUnresolved();
     this.#translator = new ClientVariables({
       ...options,
       environment: options.variables.environment,
@@ -72,15 +72,15 @@ export class ClientServer {
   read(): McpConfig | undefined {
     if (this.#isPartOfClient()) return undefined;
     const transport = this.#transport();
-    const address = this.#find(KEYS.url);
+    const address = this.#findKey(KEYS.url);
     const server = address !== undefined && transport !== "stdio" ? this.#address(address, transport) : this.#command(transport);
     const common = omitUndefined({
       description: this.#description(),
-      ...this.#choice(),
-      timeoutMs: this.#time("timeoutMs"),
-      openTimeoutMs: this.#time("openTimeoutMs"),
+      ...this.#readToolSelection(),
+      timeoutMs: this.#readTimeout("timeoutMs"),
+      openTimeoutMs: this.#readTimeout("openTimeoutMs"),
     });
-    for (const table of this.#tables) this.#noteRest(table);
+    for (const table of this.#tables) this.#noteUnreadKeys(table);
     return server === undefined ? undefined : { type: "mcp", enabled: this.#enabled, ...common, ...server };
   }
 
@@ -92,9 +92,9 @@ export class ClientServer {
   }
 
   #transport(): Transport {
-    const found = this.#find(KEYS.type, "string");
+    const found = this.#findKey(KEYS.type, "string");
     const word = found?.table.choice(found.key, [...TRANSPORT_WORDS.keys()]);
-    const isHttp = word === undefined && this.#find(KEYS.url)?.key === "httpUrl";
+    const isHttp = word === undefined && this.#findKey(KEYS.url)?.key === "httpUrl";
     return isHttp ? "http" : TRANSPORT_WORDS.get(word ?? "");
   }
 
@@ -104,18 +104,18 @@ export class ClientServer {
       return undefined;
     }
     const program = this.#program();
-    const args = this.#find(KEYS.args);
+    const args = this.#findKey(KEYS.args);
     const texts = args?.table.texts(args.key) ?? [];
-    const own = this.#texts(KEYS.env, (text, place) => this.#translated(text, place));
+    const own = this.#texts(KEYS.env, (text, place) => this.#translate(text, place));
     const written = texts.map((text, index) => {
       const place = [...(args?.table.path ?? []), "args", index];
-      return this.#resolved(withOwn(this.#translated(text, place, texts[index - 1]), own), place);
+      return this.#resolve(replaceOwnVariables(this.#translate(text, place, texts[index - 1]), own), place);
     });
-    const { table = this.#table, key = "env" } = this.#find(KEYS.env) ?? {};
-    const values = Object.entries(own).map(([name, text]) => [name, this.#resolved(text, [...table.path, key, name])]);
+    const { table = this.#table, key = "env" } = this.#findKey(KEYS.env) ?? {};
+    const values = Object.entries(own).map(([name, text]) => [name, this.#resolve(text, [...table.path, key, name])]);
     const env = { ...this.#inherited(), ...Object.fromEntries(values) };
     const cwd = this.#folder();
-    if (this.#table.has("envFile") && this.#enabled) this.#envFile();
+    if (this.#table.has("envFile") && this.#enabled) this.#noteEnvFile();
     const [command, ...first] = program;
     if (command === undefined) return undefined;
     return { command, args: [...first, ...written], env, ...omitUndefined({ cwd }), trustAnnotations: false };
@@ -123,40 +123,40 @@ export class ClientServer {
 
   #program(): readonly string[] {
     const meaning = 'the program that runs the server; or "url", where the server is';
-    const found = this.#find(KEYS.command, "string") ?? this.#find(KEYS.command, "array");
+    const found = this.#findKey(KEYS.command, "string") ?? this.#findKey(KEYS.command, "array");
     const { table, key } = found ?? { table: this.#table, key: "command" };
     const place = [...table.path, key];
     if (Array.isArray(table.peek(key)))
-      return (table.texts(key) ?? []).map((text, index) => this.#value(index === 0 ? withHome(text) : text, [...place, index]));
+      return (table.texts(key) ?? []).map((text, index) => this.#resolveText(index === 0 ? expandHome(text) : text, [...place, index]));
     const command = table.requiredText(key, meaning);
-    return command === undefined ? [] : [this.#value(withHome(command), place)];
+    return command === undefined ? [] : [this.#resolveText(expandHome(command), place)];
   }
 
   /** Returns the variables that the server inherits. A client may also say where it finds them. */
   #inherited(): Readonly<Record<string, string>> {
-    const found = this.#find(VARIABLE_KEYS.inherited);
+    const found = this.#findKey(VARIABLE_KEYS.inherited);
     const list: unknown = found?.table.value(found.key);
     if (found === undefined || !Array.isArray(list)) return {};
     const names = list.flatMap((item: unknown) => {
       const name: unknown = isTable(item) ? Reflect.get(item, "name") : item;
       return typeof name === "string" ? [name] : [];
     });
-    return Object.fromEntries(names.map((name) => [name, this.#value(`\${${name}}`, [...found.table.path, found.key])]));
+    return Object.fromEntries(names.map((name) => [name, this.#resolveText(`\${${name}}`, [...found.table.path, found.key])]));
   }
 
   #folder(): string | undefined {
-    const found = this.#find(KEYS.cwd);
+    const found = this.#findKey(KEYS.cwd);
     const written = found?.table.text(found.key);
     const { startsIn, workspace } = this.#options;
     if (found === undefined || written === undefined) return startsIn;
     const place = [...found.table.path, found.key];
-    const folder = withHome(this.#value(written, place));
+    const folder = expandHome(this.#resolveText(written, place));
     if (!this.#options.imports || !folder.includes("${")) return resolve(workspace, folder);
     this.notes.push({ path: place, text: "has a variable, which must be named under allow in variables, as the folder is a path." });
     return folder.startsWith("${") ? folder : resolve(workspace, folder); // a variable at the beginning holds an absolute path
   }
 
-  #envFile(): void {
+  #noteEnvFile(): void {
     const text = 'is not read here; put its variables into env, such as "${NAME}".';
     if (!this.#options.imports) this.#table.report("envFile", text);
     else this.notes.push({ path: [...this.#table.path, "envFile"], text });
@@ -164,10 +164,10 @@ export class ClientServer {
   }
 
   #address({ table, key }: Found, transport: Transport): McpServer | undefined {
-    if (this.#find(KEYS.command) !== undefined) table.report(key, "a server has a command or a url, not both.");
+    if (this.#findKey(KEYS.command) !== undefined) table.report(key, "a server has a command or a url, not both.");
     const address = table.requiredText(key, "the address of the server");
-    const url = address === undefined ? "" : this.#sent(address, [...table.path, key]);
-    const written = this.#texts(KEYS.headers, (text, place) => this.#sent(text, place));
+    const url = address === undefined ? "" : this.#resolveSent(address, [...table.path, key]);
+    const written = this.#texts(KEYS.headers, (text, place) => this.#resolveSent(text, place));
     const headers = this.#ownHeaders({ ...this.#token(), ...written, ...this.#namedHeaders() });
     const own = transport === "stdio" ? undefined : transport;
     return url === "" ? undefined : { url, headers, trustAnnotations: false, ...omitUndefined({ transport: own }) };
@@ -185,21 +185,21 @@ export class ClientServer {
 
   /** Returns the header for the token in a variable, or for Continue's `apiKey`. */
   #token(): Readonly<Record<string, string>> {
-    const found = this.#find(VARIABLE_KEYS.token);
+    const found = this.#findKey(VARIABLE_KEYS.token);
     const name = found?.table.text(found.key);
     const key = this.#table.text("apiKey");
     const token = name === undefined ? key : `\${${name}}`;
     if (token === undefined) return {};
     const place = [...this.#table.path, found?.key ?? "apiKey"];
-    return { Authorization: this.#sent(`Bearer ${token}`, place) };
+    return { Authorization: this.#resolveSent(`Bearer ${token}`, place) };
   }
 
   #namedHeaders(): Readonly<Record<string, string>> {
-    return this.#texts(VARIABLE_KEYS.headers, (name, place) => this.#sent(`\${${name}}`, place));
+    return this.#texts(VARIABLE_KEYS.headers, (name, place) => this.#resolveSent(`\${${name}}`, place));
   }
 
   #texts(keys: readonly string[], read: (text: string, place: KeyPath) => string): Readonly<Record<string, string>> {
-    const found = this.#find(keys);
+    const found = this.#findKey(keys);
     if (found === undefined) return {};
     const table = found.table.table(found.key);
     const texts = (table?.names() ?? []).flatMap((name): [string, string][] => {
@@ -217,7 +217,7 @@ export class ClientServer {
   }
 
   /** Returns the selection of tools. A list that includes `*` selects all. */
-  #choice(): { readonly include?: readonly string[]; readonly exclude?: readonly string[] } {
+  #readToolSelection(): { readonly include?: readonly string[]; readonly exclude?: readonly string[] } {
     const include = this.#names(KEYS.include);
     const exclude = this.#names(KEYS.exclude);
     if (include?.length === 0) return { exclude: ["*"] };
@@ -229,7 +229,7 @@ export class ClientServer {
 
   /** Splits names, because some clients write several into one string, separated by commas. */
   #names(keys: readonly string[]): readonly string[] | undefined {
-    const found = this.#find(keys, "array");
+    const found = this.#findKey(keys, "array");
     return found?.table.texts(found.key)?.flatMap((text) =>
       text
         .split(",")
@@ -238,10 +238,10 @@ export class ClientServer {
     );
   }
 
-  #time(key: keyof typeof TIMEOUTS): number | undefined {
+  #readTimeout(key: keyof typeof TIMEOUTS): number | undefined {
     const units: Readonly<Record<string, number>> =
       key === "timeoutMs" ? { ...TIMEOUTS[key], timeout: this.#options.timeoutUnit } : TIMEOUTS[key];
-    const found = this.#find(Object.keys(units), "number");
+    const found = this.#findKey(Object.keys(units), "number");
     const value: unknown = found?.table.value(found.key);
     if (found === undefined || typeof value !== "number") return undefined;
     const milliseconds = Math.round(value * (units[found.key] ?? 1));
@@ -255,9 +255,9 @@ export class ClientServer {
     return undefined;
   }
 
-  #noteRest(table: TableReader): void {
+  #noteUnreadKeys(table: TableReader): void {
     for (const [key, value] of Object.entries(table.rest()))
-      if (!MEANINGLESS.has(key)) this.notes.push({ path: [...table.path, key], text: noteOnRest(key, value) });
+      if (!IGNORED_KEYS.has(key)) this.notes.push({ path: [...table.path, key], text: noteForKey(key, value) });
   }
 
   /** Notes a secret that would be copied as it is. @param option the argument before it */
@@ -269,7 +269,7 @@ export class ClientServer {
   }
 
   /** Returns the first of the keys that exists; with a kind, only if its value has that kind. */
-  #find(keys: readonly string[], kind?: "string" | "array" | "number"): Found | undefined {
+  #findKey(keys: readonly string[], kind?: "string" | "array" | "number"): Found | undefined {
     for (const key of keys)
       for (const table of this.#tables) {
         const value = table.peek(key);
@@ -278,26 +278,26 @@ export class ClientServer {
     return undefined;
   }
 
-  #value(text: string, place: KeyPath): string {
-    return this.#resolved(this.#translated(text, place), place);
+  #resolveText(text: string, place: KeyPath): string {
+    return this.#resolve(this.#translate(text, place), place);
   }
 
   /** Like `#value`, for an address and headers. */
-  #sent(text: string, place: KeyPath): string {
-    const translated = this.#translated(text, place);
-    return translated.startsWith("env:") ? translated : this.#variables.sentValue(translated, place);
+  #resolveSent(text: string, place: KeyPath): string {
+    const translated = this.#translate(text, place);
+    return translated.startsWith("env:") ? translated : this.#variables.resolveSent(translated, place);
   }
 
   /** @param option the argument before it */
-  #translated(text: string, place: KeyPath, option = ""): string {
-    const translated = this.#translator.translated(text, place);
+  #translate(text: string, place: KeyPath, option = ""): string {
+    const translated = this.#translator.translate(text, place);
     this.#noteSecret(translated, place, option);
     return translated;
   }
 
   /** Resolves variables for a program on this machine. A text that begins with `env:` has no special meaning in these files. */
-  #resolved(translated: string, place: KeyPath): string {
-    return translated.startsWith("env:") ? translated : this.#variables.value(translated, place);
+  #resolve(translated: string, place: KeyPath): string {
+    return translated.startsWith("env:") ? translated : this.#variables.resolve(translated, place);
   }
 }
 
@@ -308,7 +308,7 @@ function withoutNulls(table: TableReader, problems: Problems): TableReader {
 }
 
 /** Replaces the server's own variables in its arguments, as a bridge such as mcp-remote does. */
-function withOwn(text: string, own: Readonly<Record<string, string>>): string {
+function replaceOwnVariables(text: string, own: Readonly<Record<string, string>>): string {
   return text.replaceAll(/\$\{([A-Za-z_]\w*)\}/gu, (written, name: string) =>
     Object.hasOwn(own, name) ? (own[name] ?? written) : written,
   );
@@ -323,7 +323,7 @@ const SECRET_ENDING = /(?:^|[_-])(?:token|key|pat|auth|secret|password|credentia
 
 function isSecret(text: string, name: string): boolean {
   const isNamed = SECRET_ENDING.test(name) || isSecretName(name);
-  return (isNamed && text.length >= MIN_SECRET) || SECRET_ARGUMENT.test(text) || secretsIn(text).length > 0;
+  return (isNamed && text.length >= MIN_SECRET) || SECRET_ARGUMENT.test(text) || findSecrets(text).length > 0;
 }
 
 const MIN_SECRET = 3;
@@ -332,7 +332,7 @@ const SECRET_ARGUMENT = /(?:(?:^|[?&])[\w-]*(?:token|key|secret|password)=|^auth
 
 const TIMEOUT_KEYS: ReadonlySet<string> = new Set(["timeout", ...Object.values(TIMEOUTS).flatMap((units) => Object.keys(units))]);
 
-function noteOnRest(key: string, value: unknown): string {
-  if (TIMEOUT_KEYS.has(key) && typeof value !== "number") return `is left out: a time limit is a number, not ${typeInWords(value)}.`;
-  return ELSEWHERE.get(key) ?? "is not used here.";
+function noteForKey(key: string, value: unknown): string {
+  if (TIMEOUT_KEYS.has(key) && typeof value !== "number") return `is left out: a time limit is a number, not ${describeValueType(value)}.`;
+  return NOTES_BY_KEY.get(key) ?? "is not used here.";
 }

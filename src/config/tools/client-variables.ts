@@ -49,7 +49,7 @@ export class ClientVariables {
     ]);
   }
 
-  translated(text: string, place: KeyPath): string {
+  translate(text: string, place: KeyPath): string {
     if (this.#options.bareVariables && text.includes("$("))
       this.#options.notes.push({ path: place, text: '"$(…)" stays as it is written: no command is run for a value; write a variable.' });
     const [ofWindows] = (text.includes("://") ? OF_WINDOWS_IN_ADDRESS : OF_WINDOWS).exec(text) ?? [];
@@ -60,15 +60,15 @@ export class ClientVariables {
       });
     return text.replaceAll(WRITTEN, (written: string, secret?: string, name?: string, kind?: string, braced?: string, bare?: string) => {
       if (secret !== undefined) return `\${${secret}}`;
-      if (name !== undefined) return this.#named(name, written, place);
+      if (name !== undefined) return this.#translateNamed(name, written, place);
       if (kind === "env") return `\${${braced}}`;
       if (kind === "file")
-        return this.#asked(basename(braced ?? ""), { written, place, why: "is the text of a file, which is not read here" });
+        return this.#translateAsked(basename(braced ?? ""), { written, place, why: "is the text of a file, which is not read here" });
       return this.#options.bareVariables && bare !== undefined ? `\${${bare}}` : written;
     });
   }
 
-  #named(name: string, written: string, place: KeyPath): string {
+  #translateNamed(name: string, written: string, place: KeyPath): string {
     const { environment } = this.#options;
     if (name.startsWith("env:")) return `\${${name.slice("env:".length)}}`;
     const folder = this.#folders.get(name);
@@ -77,10 +77,10 @@ export class ClientVariables {
     if (variable !== undefined) return (environment[variable] ?? "") === "" ? (otherwise ?? "") : `\${${variable}}`;
     const asked = ASKED.exec(name)?.[1];
     if (asked === undefined) return written;
-    return this.#asked(asked, { written, place, why: "is a value that the client asks a person for, which is not done here" });
+    return this.#translateAsked(asked, { written, place, why: "is a value that the client asks a person for, which is not done here" });
   }
 
-  #asked(asked: string, { written, place, why }: { readonly written: string; readonly place: KeyPath; readonly why: string }): string {
+  #translateAsked(asked: string, { written, place, why }: { readonly written: string; readonly place: KeyPath; readonly why: string }): string {
     const { notes, problems } = this.#options;
     if (this.#options.asked === "keep") return written;
     if (this.#options.asked === "refuse") {

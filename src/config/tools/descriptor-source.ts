@@ -21,7 +21,7 @@ import type { Descriptor, DescriptorOptions, Ensemble, Invoker, InvokerEntry, Se
 import { filePath } from "../file-path.ts";
 import type { CommonToolset } from "./file-source.ts";
 import { toolFromFile } from "./tool-from-file.ts";
-import { mcpEngineOf } from "../toolset/mcp.ts";
+import { createMcpEngine } from "../toolset/mcp.ts";
 import { UserLogins } from "../../engine/mcp/login/user-logins.ts";
 import type { Environment } from "../variables.ts";
 
@@ -82,14 +82,14 @@ function needsTrust({ starts, sends, widens }: Descriptor): boolean {
  */
 export async function descriptorsToTrust(path: string, options: DescriptorOptions): Promise<readonly Descriptor[]> {
   const read = new Map<string, Descriptor | undefined>();
-  const look = async (file: string): Promise<Descriptor | undefined> => {
+  const readIfNeedsTrust = async (file: string): Promise<Descriptor | undefined> => {
     if (!read.has(file)) read.set(file, await readDescriptor(file, options).catch(() => undefined));
     return read.get(file);
   };
   for (const file of findDescriptors(path).paths) {
-    const descriptor = await look(file);
+    const descriptor = await readIfNeedsTrust(file);
     for (const source of (descriptor?.ensemble?.invokers ?? []).flatMap((entry) => entry.source ?? [])) {
-      await look(join(dirname(file), source));
+      await readIfNeedsTrust(join(dirname(file), source));
     }
   }
   return [...read.values()].flatMap((descriptor) => (descriptor !== undefined && needsTrust(descriptor) ? [descriptor] : []));
@@ -171,7 +171,7 @@ class DescriptorLoader {
       toolsets.push({ ...this.#options.toolset, name: this.#options.name, tools: [tool] });
     }
     if (toolsets.length === 0) descriptor.problems.throwIfAny();
-    for (const line of descriptor.problems.lines()) log.warn(line);
+    for (const line of descriptor.problems.formatLines()) log.warn(line);
     return toolsets;
   }
 
@@ -190,7 +190,7 @@ class DescriptorLoader {
     const identity = canonicalJson(copyJson(server).value);
     const before = this.#engines.get(name);
     if (before?.identity === identity) return before.engine;
-    const engine = mcpEngineOf(server, { folder, memory: this.#options.memory, logins: this.#options.logins ?? new UserLogins() });
+    const engine = createMcpEngine(server, { folder, memory: this.#options.memory, logins: this.#options.logins ?? new UserLogins() });
     this.#engines.set(name, { identity, engine });
     return engine;
   }
@@ -212,7 +212,7 @@ class DescriptorLoader {
       if (tool !== undefined) tools.push(tool);
     }
     const common = { ...this.#options.toolset, defaults: { ...this.#options.toolset?.defaults, ...defaults } };
-    return [{ ...common, name, ...(description === undefined ? {} : { description }), tools: this.#distinct(tools, descriptor, at.log) }];
+    return [{ ...common, name, ...(description === undefined ? {} : { description }), tools: this.#removeDuplicates(tools, descriptor, at.log) }];
   }
 
   /** Undefined for a tool that is left out. */
@@ -234,7 +234,7 @@ class DescriptorLoader {
       const { message } = ToolError.fromUnknown(thrown);
       const aside = source === undefined ? undefined : missingTool(source, message);
       const what = aside === undefined ? "A tool is left out" : `The tool ${JSON.stringify(aside.name)} is disabled`;
-      at.log.warn(`${what}: ${descriptor.problems.line(path, message)}`);
+      at.log.warn(`${what}: ${descriptor.problems.formatLine(path, message)}`);
       return aside;
     }
   }
@@ -252,7 +252,7 @@ class DescriptorLoader {
   }
 
   /** Keeps the first of several tools with one name. */
-  #distinct(tools: readonly Tool[], { file }: Descriptor, log: Log): readonly Tool[] {
+  #removeDuplicates(tools: readonly Tool[], { file }: Descriptor, log: Log): readonly Tool[] {
     const names = new Map<string, Tool>();
     for (const tool of tools) {
       if (names.has(tool.name)) log.warn(`A tool is left out: ${file} has the tool ${JSON.stringify(tool.name)} more than once.`);

@@ -3,9 +3,9 @@ import { DEFAULT_NAMESPACE } from "../../core/call.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { SourceContext, ToolSource } from "../../core/source.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { endingProblem } from "../../documents/read-document.ts";
+import { findEndingProblem } from "../../documents/read-document.ts";
 import { ToolError } from "../../core/error.ts";
-import { checkText } from "../../core/check-argument.ts";
+import { checkString } from "../../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { watchFiles } from "../../documents/watch-files.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -47,10 +47,10 @@ const OPTIONS: OptionNames<FileSourceOptions> = {
  */
 export function fileSource(options: FileSourceOptions): ToolSource {
   checkKnownKeys(options, OPTIONS, "fileSource()");
-  checkText(options.path, "fileSource({ path })", "the path of a file");
+  checkString(options.path, "fileSource({ path })", "the path of a file");
   const { path, name = path, namespace, defaultNamespace = DEFAULT_NAMESPACE, toolset = {}, clock = systemPorts.clock } = options;
   const commonOf = typeof toolset === "function" ? toolset : () => toolset;
-  const problem = endingProblem(path, TOOL_FILE_ENDINGS);
+  const problem = findEndingProblem(path, TOOL_FILE_ENDINGS);
   if (problem !== undefined) throw new ToolError("invalid_argument", `Cannot read the tool file ${path}: its name ${problem}`);
   return {
     name,
@@ -67,15 +67,15 @@ export function toToolsets(
   commonOf: (namespace: string) => CommonToolset,
   { log }: SourceContext,
 ): readonly Toolset[] {
-  tell(problems, (line) => log.warn(`A tool is left out: ${line}`));
-  tell(unknown, (line) => log.warn(line));
-  tell(notes, (line) => log.debug(line));
+  logLines(problems, (line) => log.warn(`A tool is left out: ${line}`));
+  logLines(unknown, (line) => log.warn(line));
+  logLines(notes, (line) => log.debug(line));
   return Array.from(tools, ([name, list]) => ({ ...commonOf(name), name, tools: list, overloads: true }));
 }
 
 const MAX_LINES = 20;
 
-function tell(lines: readonly string[], say: (line: string) => void): void {
+function logLines(lines: readonly string[], say: (line: string) => void): void {
   for (const line of lines.slice(0, MAX_LINES)) say(line);
   if (lines.length > MAX_LINES) say(`and ${lines.length - MAX_LINES} more`);
 }

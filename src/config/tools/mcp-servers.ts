@@ -28,7 +28,7 @@ const CLIENT_FOLDERS: ReadonlySet<string> = new Set(
 const SERVER_KEYS: ReadonlySet<string> = new Set([...KEYS.command, ...KEYS.url, ...KEYS.type]);
 
 /** Returns the key of servers that our own files may have as well. `servers` only counts if it is a table of servers. */
-export function clientTableOf(root: TableReader): (typeof TABLES)[number] | undefined {
+export function findServersKey(root: TableReader): (typeof TABLES)[number] | undefined {
   if (root.has("mcpServers")) return "mcpServers";
   const servers = root.peek("servers");
   const isServers =
@@ -40,7 +40,7 @@ export function clientTableOf(root: TableReader): (typeof TABLES)[number] | unde
 }
 
 /** Returns the folder of the project whose client keeps its settings in `folder`. */
-export function workspaceOf(folder: string): string {
+export function findWorkspace(folder: string): string {
   return CLIENT_FOLDERS.has(basename(folder)) ? dirname(folder) : folder;
 }
 
@@ -50,10 +50,10 @@ export function readClientServers(
   context: ToolsetReadContext,
   { folder, ...client }: ClientTraits & { readonly folder: string },
 ): ClientServers {
-  const key = clientTableOf(root);
+  const key = findServersKey(root);
   if (key === undefined) return { entries: [], notes: [] };
   if (key === "servers") root.value("inputs");
-  const workspace = workspaceOf(folder);
+  const workspace = findWorkspace(folder);
   return readServersAt(root, { at: [key] }, { context, options: { ...client, folder, workspace, startsIn: workspace, imports: false } });
 }
 
@@ -80,10 +80,10 @@ export interface ServersContext {
 /** Reads the servers at the place of a format, and reports those that cannot be used. */
 export function readServersAt(root: TableReader, format: ClientFormat, context: ServersContext): ClientServers {
   const { problems } = context.context;
-  if (!context.options.imports) return readNamedServers(namedServers(root, format, problems), context);
-  const unreadable = problems.another();
-  const { entries, notes } = readNamedServers(namedServers(root.reportingTo(unreadable), format, unreadable), context);
-  return { entries, notes: [...unreadable.found.flatMap(({ path, problem }) => leftOut(path, [{ path, text: problem }])), ...notes] };
+  if (!context.options.imports) return readNamedServers(listNamedServers(root, format, problems), context);
+  const unreadable = problems.createEmpty();
+  const { entries, notes } = readNamedServers(listNamedServers(root.reportingTo(unreadable), format, unreadable), context);
+  return { entries, notes: [...unreadable.found.flatMap(({ path, problem }) => noteLeftOut(path, [{ path, text: problem }])), ...notes] };
 }
 
 /** Reads servers. One that cannot be used is only noted during an import; in a configuration it is a problem. */
@@ -92,7 +92,7 @@ export function readNamedServers(servers: readonly NamedServer[], { context, opt
   const notes: Note[] = [];
   const taken = new Set(servers.map((server) => server.name));
   for (const { name: written, server, place } of servers) {
-    const name = options.imports ? toolsetNameOf(written, taken) : written;
+    const name = options.imports ? toToolsetName(written, taken) : written;
     if (name !== written)
       notes.push({
         path: server.path,
@@ -103,17 +103,17 @@ export function readNamedServers(servers: readonly NamedServer[], { context, opt
       notes.push({ path: server.path, text });
       continue;
     }
-    const problems = options.imports ? context.problems.another() : context.problems;
+    const problems = options.imports ? context.problems.createEmpty() : context.problems;
     if (options.imports) checkToolsetName(name, server.reportingTo(problems), undefined);
     else checkToolsetName(name, place, name);
-    const variables = options.imports ? context.variables.kept(problems) : context.variables;
+    const variables = options.imports ? context.variables.createPreserving(problems) : context.variables;
     const reader = new ClientServer(server, { ...options, variables, problems });
     const toolset = reader.read();
-    const unusable = options.imports && toolset?.enabled === true && problems.count === 0 ? unusableServer(toolset) : undefined;
+    const unusable = options.imports && toolset?.enabled === true && problems.count === 0 ? findServerFault(toolset) : undefined;
     if (unusable !== undefined) problems.add(server.path, unusable);
     if (options.imports && problems.count > 0) {
       notes.push(
-        ...leftOut(
+        ...noteLeftOut(
           server.path,
           problems.found.map(({ path, problem }) => ({ path, text: problem })),
         ),
@@ -127,7 +127,7 @@ export function readNamedServers(servers: readonly NamedServer[], { context, opt
 }
 
 /** Returns a valid and unique toolset name. @param taken the names of all servers, including generated ones */
-function toolsetNameOf(written: string, taken: Set<string>): string {
+function toToolsetName(written: string, taken: Set<string>): string {
   const fitting = written
     .split(NAMESPACE_SEPARATOR)
     .join("-")
@@ -141,14 +141,14 @@ function toolsetNameOf(written: string, taken: Set<string>): string {
 }
 
 /** Returns why no engine could be made for a server without values for its variables, which would invalidate the whole file; else undefined. */
-function unusableServer(server: McpConfig): string | undefined {
+function findServerFault(server: McpConfig): string | undefined {
   try {
     if (server.url === undefined) {
       const { command, args, env, cwd } = server;
       checkOptions({ command, args, env, ...omitUndefined({ cwd }) });
     } else {
-      const headers = Object.entries(server.headers).map(([name, value]) => [name, filled(value)]);
-      const url = server.url.startsWith("${") ? "https://localhost" : filled(server.url);
+      const headers = Object.entries(server.headers).map(([name, value]) => [name, fillVariables(value)]);
+      const url = server.url.startsWith("${") ? "https://localhost" : fillVariables(server.url);
       checkOptions({ url, headers: Object.fromEntries(headers) });
     }
     return undefined;
@@ -158,11 +158,11 @@ function unusableServer(server: McpConfig): string | undefined {
 }
 
 /** Replaces each variable by a digit, since it may be a port. */
-function filled(text: string): string {
+function fillVariables(text: string): string {
   return text.replaceAll(/\$\{\w+\}/gu, "1");
 }
 
-function leftOut(path: KeyPath, reasons: readonly Note[]): readonly Note[] {
+function noteLeftOut(path: KeyPath, reasons: readonly Note[]): readonly Note[] {
   return [...reasons, { path, text: "is left out." }];
 }
 
@@ -173,7 +173,7 @@ export interface NamedServer {
   readonly place: TableReader;
 }
 
-function namedServers(root: TableReader, { at, single, nameless }: ClientFormat, problems: Problems): readonly NamedServer[] {
+function listNamedServers(root: TableReader, { at, single, nameless }: ClientFormat, problems: Problems): readonly NamedServer[] {
   const key = at.at(-1) ?? "";
   const above = at.slice(0, -1).reduce<TableReader | undefined>((table, part) => table?.table(part), root);
   if (Array.isArray(above?.peek(key)))
@@ -185,7 +185,7 @@ function namedServers(root: TableReader, { at, single, nameless }: ClientFormat,
   const servers = above?.table(key);
   if (servers === undefined) return [];
   if (single === true) return [{ name: root.text("name") ?? "", server: servers, place: root }];
-  return problems.inOrder(servers.path, servers.names()).flatMap((name) => {
+  return problems.sortKeys(servers.path, servers.names()).flatMap((name) => {
     const server = servers.table(name);
     return server === undefined ? [] : [{ name, server, place: servers }];
   });

@@ -6,7 +6,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { systemCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-code.ts";
 import { plural } from "../../core/base/wording.ts";
 
 const ENDINGS = [".ts", ".mts", ".js", ".mjs"];
@@ -21,21 +21,21 @@ const ENDINGS = [".ts", ".mts", ".js", ".mjs"];
  * @throws ToolError `invalid_config`, whose message continues "toolsets.NAME.path: …"
  */
 export async function moduleTools(path: string, folder: string): Promise<Partial<Toolset>> {
-  const { tools, toolsets, names, unfinished } = sortOut(await moduleExports(path, folder));
+  const { tools, toolsets, names, unfinished } = sortExports(await moduleExports(path, folder));
   if (unfinished !== undefined)
-    throw problem(
+    throw moduleError(
       `the tool ${JSON.stringify(unfinished)} of ${JSON.stringify(path)} has no "inputSchema": make it with defineTool, or give it one.`,
     );
   const toolset = toolsets[0];
   if (toolsets.length > 1 || (toolset !== undefined && tools.length > 0)) {
-    throw problem(
+    throw moduleError(
       `${JSON.stringify(path)} must export one toolset, or tools; it has ${plural(toolsets.length, "toolset")} and ${plural(tools.length, "tool")}.`,
     );
   }
   if (toolset !== undefined) return toolset;
   if (tools.length > 0) return { tools };
   const found = names.length === 0 ? "it exports nothing" : `none of its exports is one: ${names.join(", ")}`;
-  throw problem(`${JSON.stringify(path)} must export a tool, an array of tools or a toolset; ${found}.`);
+  throw moduleError(`${JSON.stringify(path)} must export a tool, an array of tools or a toolset; ${found}.`);
 }
 
 /**
@@ -49,19 +49,19 @@ export async function moduleExports(path: string, folder: string): Promise<objec
   try {
     return Object(await import(/* @vite-ignore */ pathToFileURL(file).href));
   } catch (error: unknown) {
-    throw problem(`importing ${JSON.stringify(path)} failed${placeIn(folder, error)}: ${whyNot(error)}`, error);
+    throw moduleError(`importing ${JSON.stringify(path)} failed${findStackPlace(folder, error)}: ${explainImportError(error)}`, error);
   }
 }
 
 /** Explains an import error. A Node version that does not run TypeScript only reports an unknown extension. */
-function whyNot(error: unknown): string {
+function explainImportError(error: unknown): string {
   const said = describeThrown(error);
-  if (systemCode(error) !== "ERR_UNKNOWN_FILE_EXTENSION" || !/"\.m?ts"/u.test(said)) return said;
+  if (systemErrorCode(error) !== "ERR_UNKNOWN_FILE_EXTENSION" || !/"\.m?ts"/u.test(said)) return said;
   return "this Node does not run TypeScript. Use Node 22.18 or newer, or a JavaScript file.";
 }
 
 /** Returns the first line of a file in this folder that the stack names, as in ` at tools.ts:3`, even for a TypeScript syntax error; else empty. */
-function placeIn(folder: string, error: unknown): string {
+function findStackPlace(folder: string, error: unknown): string {
   const stack = error instanceof Error && typeof error.stack === "string" ? error.stack : "";
   const real = realpathSync(folder);
   const starts = [pathToFileURL(join(real, "/")).href, join(real, "/")];
@@ -69,13 +69,13 @@ function placeIn(folder: string, error: unknown): string {
     const start = starts.find((one) => text.includes(one));
     if (start === undefined || text.includes("node_modules")) continue;
     const [, place] = /^([^:]+:\d+)(?::\d+)?\)?$/u.exec(text.slice(text.indexOf(start) + start.length)) ?? [];
-    if (place !== undefined) return ` at ${start.startsWith("file:") ? decoded(place) : place}`;
+    if (place !== undefined) return ` at ${start.startsWith("file:") ? decodePart(place) : place}`;
   }
   return "";
 }
 
 /** Decodes a part of a URL; returns it unchanged if it is malformed, because a stack may contain anything. */
-function decoded(part: string): string {
+function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
@@ -84,8 +84,8 @@ function decoded(part: string): string {
 }
 
 /** Returns the tools among the exports, including those of toolsets, and the functions by their export names. */
-export function bindingsOf(exports: object): ReadonlyMap<string, Tool | ((input: never, context: ToolContext) => unknown)> {
-  const { tools, toolsets } = sortOut(exports);
+export function findBindings(exports: object): ReadonlyMap<string, Tool | ((input: never, context: ToolContext) => unknown)> {
+  const { tools, toolsets } = sortExports(exports);
   const bindings = new Map<string, Tool | ((input: never, context: ToolContext) => unknown)>();
   for (const [name, value] of Object.entries(exports)) if (typeof value === "function") bindings.set(name, value);
   for (const tool of [...tools, ...toolsets.flatMap((toolset) => toolset.tools ?? [])]) bindings.set(tool.name, tool);
@@ -94,18 +94,18 @@ export function bindingsOf(exports: object): ReadonlyMap<string, Tool | ((input:
 
 function moduleFile(path: string, folder: string): string {
   if (isAbsolute(path) || /^[a-z][a-z0-9+.-]*:/iu.test(path))
-    throw problem(`must be relative to the configuration file, not ${JSON.stringify(path)}.`);
+    throw moduleError(`must be relative to the configuration file, not ${JSON.stringify(path)}.`);
   const file = resolve(folder, path);
-  if (!ENDINGS.includes(extname(file))) throw problem(`must end in ${ENDINGS.join(", ")}, and ${JSON.stringify(path)} does not.`);
-  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) throw problem(`there is no file ${file}.`);
+  if (!ENDINGS.includes(extname(file))) throw moduleError(`must end in ${ENDINGS.join(", ")}, and ${JSON.stringify(path)} does not.`);
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) throw moduleError(`there is no file ${file}.`);
   const real = realpathSync(file);
   const inside = relative(realpathSync(folder), real);
   if (inside.startsWith("..") || isAbsolute(inside))
-    throw problem(`must lie inside the folder of the configuration file, and ${JSON.stringify(path)} does not.`);
+    throw moduleError(`must lie inside the folder of the configuration file, and ${JSON.stringify(path)} does not.`);
   return real;
 }
 
-function sortOut(exports: unknown): {
+function sortExports(exports: unknown): {
   readonly tools: readonly Tool[];
   readonly toolsets: readonly Partial<Toolset>[];
   readonly names: readonly string[];
@@ -131,17 +131,17 @@ function isTool(value: unknown): value is Tool {
 }
 
 function isDescribed(value: unknown): value is Pick<Tool, "name" | "description"> {
-  return has(value, "name", "string") && has(value, "description", "string");
+  return hasProperty(value, "name", "string") && hasProperty(value, "description", "string");
 }
 
 function isToolset(value: unknown): value is Partial<Toolset> {
-  return has(value, "name", "string") && (has(value, "tools", "object") || has(value, "engine", "object"));
+  return hasProperty(value, "name", "string") && (hasProperty(value, "tools", "object") || hasProperty(value, "engine", "object"));
 }
 
-function has(value: unknown, key: string, type: "string" | "object"): boolean {
+function hasProperty(value: unknown, key: string, type: "string" | "object"): boolean {
   return typeof value === "object" && value !== null && typeof Reflect.get(value, key) === type;
 }
 
-function problem(message: string, cause?: unknown): ToolError {
+function moduleError(message: string, cause?: unknown): ToolError {
   return new ToolError("invalid_config", message, { cause });
 }

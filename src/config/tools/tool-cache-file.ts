@@ -3,11 +3,11 @@ import { createHmac } from "node:crypto";
 import { lstat, mkdir, open, readFile } from "node:fs/promises";
 import type { Stats } from "node:fs";
 import { join } from "node:path";
-import { homeFolder, isWholePath } from "../../documents/home-folder.ts";
+import { homeFolder, isFullyQualifiedPath } from "../../documents/home-folder.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { systemCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-code.ts";
 import type { Tool } from "../../core/tool.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 import type { ToolMemory } from "../../engine/known-tools.ts";
@@ -28,7 +28,7 @@ const WRITABLE_BY_OTHERS = 0o022;
 /** Returns `$XDG_CACHE_HOME/haft/tools`, or `~/.cache/haft/tools`. */
 export function toolCacheFolder(environment: Environment = process.env): string {
   const given = environment["XDG_CACHE_HOME"] ?? "";
-  return join(isWholePath(given) ? given : join(homeFolder(), ".cache"), "haft", "tools");
+  return join(isFullyQualifiedPath(given) ? given : join(homeFolder(), ".cache"), "haft", "tools");
 }
 
 /**
@@ -117,7 +117,7 @@ async function statOf(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path);
   } catch (error: unknown) {
-    if (systemCode(error) === "ENOENT") return undefined;
+    if (systemErrorCode(error) === "ENOENT") return undefined;
     throw error;
   }
 }
@@ -136,7 +136,7 @@ async function readSalt(folder: string): Promise<string> {
       await file.close();
     }
   } catch (error: unknown) {
-    if (systemCode(error) !== "EEXIST") throw error;
+    if (systemErrorCode(error) !== "EEXIST") throw error;
     const info = await lstat(path);
     checkOwner(path, info);
     const salt = await readFile(path, "utf8");

@@ -1,13 +1,13 @@
 /** Reads a file of tools in any of its shapes, each tool separately. */
 import { addTo } from "../../core/base/add-to.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
-import { ToolError, operatorText } from "../../core/error.ts";
+import { ToolError, formatForOperator } from "../../core/error.ts";
 import { checkName } from "../../core/call.ts";
 import type { Tool } from "../../core/tool.ts";
 import { schemaFingerprint } from "../../schema/fingerprint.ts";
 import type { KeyPath, ParsedFile } from "../../documents/key-positions.ts";
 import type { YamlLimits } from "../../documents/parse-yaml.ts";
-import { foreignDocument } from "../../documents/foreign-document.ts";
+import { recognizeForeignDocument } from "../../documents/foreign-document.ts";
 import { Problems } from "../../documents/problems.ts";
 import { readDocument, type DocumentEnding } from "../../documents/read-document.ts";
 import { isTable, kindOf } from "../table-reader.ts";
@@ -58,7 +58,7 @@ export async function readToolFile(path: string, options: NamespaceOptions): Pro
 
 /** @throws ToolError `invalid_config` if no tool in it can be read */
 function toolsOf({ value, positions }: ParsedFile, file: string, options: NamespaceOptions): ReadTools {
-  const foreign = isTable(value) && isWrapped(Object.entries(value)) ? undefined : foreignDocument(value);
+  const foreign = isTable(value) && isWrapped(Object.entries(value)) ? undefined : recognizeForeignDocument(value);
   if (foreign !== undefined)
     throw new ToolError("invalid_config", `${file} is not a tool file: it is ${foreign.what}.`, { operatorHint: foreign.instead });
   const collector = new ToolCollector(new Problems(file, positions), options);
@@ -96,7 +96,7 @@ class ToolCollector {
     for (const [key, item] of entries) {
       if (Array.isArray(item)) this.readList(item, [key], key);
       else if (isTable(item) && looksLikeTool(item)) this.#readTool(item, [key], { namespace, name: key });
-      else if (key !== "namespace" || namespace === undefined) this.#problems.add([key], whatItIsNot(item));
+      else if (key !== "namespace" || namespace === undefined) this.#problems.add([key], describeInvalidItem(item));
     }
   }
 
@@ -106,7 +106,7 @@ class ToolCollector {
 
   finish(): ReadTools {
     if (this.#tools.size === 0) this.#problems.throwIfAny();
-    return { tools: this.#tools, problems: this.#problems.lines(), unknown: this.#unknown, notes: this.#notes };
+    return { tools: this.#tools, problems: this.#problems.formatLines(), unknown: this.#unknown, notes: this.#notes };
   }
 
   #readWrapped(entries: readonly (readonly [string, unknown])[]): void {
@@ -115,7 +115,7 @@ class ToolCollector {
     for (const [key, item] of entries) {
       if (key === "tools" && Array.isArray(item)) this.readList(item, [key], namespace);
       else if (key === "namespace" && namespace === undefined) this.#problems.add([key], `must be a string, not ${kindOf(item)}.`);
-      else if (!WRAPPER_WORDS.has(key)) this.#unknown.push(this.#problems.line([key], "unknown key next to the array of tools."));
+      else if (!WRAPPER_WORDS.has(key)) this.#unknown.push(this.#problems.formatLine([key], "unknown key next to the array of tools."));
     }
   }
 
@@ -125,10 +125,10 @@ class ToolCollector {
       const namespace = own ?? this.#options.namespace ?? from.namespace ?? this.#options.otherwise;
       checkName(namespace, "toolset");
       this.#add(tool, namespace);
-      for (const line of unknown) this.#unknown.push(this.#problems.line(path, line));
-      for (const note of notes) this.#notes.push(this.#problems.line(path, note));
+      for (const line of unknown) this.#unknown.push(this.#problems.formatLine(path, line));
+      for (const note of notes) this.#notes.push(this.#problems.formatLine(path, note));
     } catch (thrown: unknown) {
-      this.#problems.add(path, operatorText(thrown));
+      this.#problems.add(path, formatForOperator(thrown));
     }
   }
 
@@ -163,7 +163,7 @@ function readNamespace(table: object): string | undefined {
   return typeof namespace === "string" ? namespace : undefined;
 }
 
-function whatItIsNot(item: unknown): string {
+function describeInvalidItem(item: unknown): string {
   if (!isTable(item)) return `must be an array of tools or one tool, not ${kindOf(item)}.`;
   return "is neither an array of tools nor a tool: it has no description and no parameters.";
 }

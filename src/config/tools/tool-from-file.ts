@@ -41,19 +41,19 @@ const KNOWN: ReadonlySet<string> = new Set([...INPUT_WORDS, ...OUTPUT_WORDS, ...
  * @throws ToolError saying what is wrong with the definition
  */
 export function toolFromFile(value: unknown, key?: string): ToolFromFile {
-  const outer = asTable(value, "a tool");
-  const wrapped = own(outer, "function");
-  const fields = wrapped === undefined ? outer : { ...outer, ...asTable(wrapped, '"function"') };
+  const outer = requireTable(value, "a tool");
+  const wrapped = readField(outer, "function");
+  const fields = wrapped === undefined ? outer : { ...outer, ...requireTable(wrapped, '"function"') };
   const notes: string[] = [];
-  const type = own(fields, "type");
+  const type = readField(fields, "type");
   if (type !== undefined && type !== "function")
-    throw wrong(`a tool of type ${JSON.stringify(type)} is not read; a definition is of type "function".`);
+    throw invalidToolError(`a tool of type ${JSON.stringify(type)} is not read; a definition is of type "function".`);
   const unknown = Object.keys(fields).filter((word) => !KNOWN.has(word) && !(wrapped !== undefined && word === "function"));
   const namespace = namespaceOf(fields);
-  const { tool } = toolFromJson(canonical(fields, key, notes));
+  const { tool } = toolFromJson(toCanonicalFields(fields, key, notes));
   checkTool(tool);
   return {
-    tool: withHints(tool, own(fields, "annotations")),
+    tool: withHints(tool, readField(fields, "annotations")),
     namespace,
     notes,
     unknown: unknown.slice(0, MAX_UNKNOWN).map((word) => `${word}: ${unknownKey(word, SUGGESTED)}`),
@@ -66,15 +66,15 @@ export function looksLikeTool(value: object): boolean {
 }
 
 /** Converts the definition to the keys of `toolFromJson`. */
-function canonical(fields: object, key: string | undefined, notes: string[]): Readonly<Record<string, unknown>> {
+function toCanonicalFields(fields: object, key: string | undefined, notes: string[]): Readonly<Record<string, unknown>> {
   const input = schemaOf(fields, INPUT_WORDS, notes);
   const output = schemaOf(fields, OUTPUT_WORDS, notes);
-  const effects = own(fields, "effects");
+  const effects = readField(fields, "effects");
   const kept = [...OWN_WORDS, ...CACHE_WORDS].filter((word) => word !== "namespace" && Object.hasOwn(fields, word));
   return {
-    ...Object.fromEntries(kept.map((word) => [word, own(fields, word)])),
-    name: own(fields, "name") ?? key,
-    description: own(fields, "description") ?? "",
+    ...Object.fromEntries(kept.map((word) => [word, readField(fields, word)])),
+    name: readField(fields, "name") ?? key,
+    description: readField(fields, "description") ?? "",
     parameters: input ?? {},
     ...(output === undefined ? {} : { output_parameters: output }),
     ...(typeof effects === "string" ? { effects: presetOf(effects) } : {}),
@@ -82,49 +82,49 @@ function canonical(fields: object, key: string | undefined, notes: string[]): Re
 }
 
 function schemaOf(fields: object, words: readonly string[], notes: string[]): JsonSchema | undefined {
-  const given = words.filter((word) => own(fields, word) !== undefined);
+  const given = words.filter((word) => readField(fields, word) !== undefined);
   const [word] = given;
   if (word === undefined) return undefined;
-  if (given.length > 1) throw wrong(`${given.join(" and ")} are words for the same schema; keep one.`);
-  const value = own(fields, word);
-  if (typeof value !== "boolean" && !isJsonObject(value)) throw wrong(`${word} must be a JSON Schema, not ${kindOf(value)}.`);
+  if (given.length > 1) throw invalidToolError(`${given.join(" and ")} are words for the same schema; keep one.`);
+  const value = readField(fields, word);
+  if (typeof value !== "boolean" && !isJsonObject(value)) throw invalidToolError(`${word} must be a JSON Schema, not ${kindOf(value)}.`);
   const imported = importSchema(value);
   for (const note of imported.notes) notes.push(`${word}${note.slice(1)}`);
   return imported.schema;
 }
 
 function namespaceOf(fields: object): string | undefined {
-  const namespace = own(fields, "namespace");
+  const namespace = readField(fields, "namespace");
   if (namespace === undefined || typeof namespace === "string") return namespace;
-  throw wrong(`namespace must be a string, not ${kindOf(namespace)}.`);
+  throw invalidToolError(`namespace must be a string, not ${kindOf(namespace)}.`);
 }
 
 function presetOf(word: string): Effects {
   const preset = EFFECT_PRESETS.get(word);
   if (preset === undefined)
-    throw wrong(`effects must be an object, or one of ${[...EFFECT_PRESETS.keys()].join(", ")}, not ${JSON.stringify(word)}.`);
+    throw invalidToolError(`effects must be an object, or one of ${[...EFFECT_PRESETS.keys()].join(", ")}, not ${JSON.stringify(word)}.`);
   return preset;
 }
 
 function withHints(tool: Tool, annotations: unknown): Tool {
   if (!isJsonObject(annotations) || tool.effects !== undefined) return tool;
   const hints = {
-    ...(own(annotations, "destructiveHint") === true ? { destructive: true } : {}),
-    ...(own(annotations, "openWorldHint") === true ? { external: true } : {}),
+    ...(readField(annotations, "destructiveHint") === true ? { destructive: true } : {}),
+    ...(readField(annotations, "openWorldHint") === true ? { external: true } : {}),
   };
   return Object.keys(hints).length === 0 ? tool : { ...tool, effects: hints };
 }
 
-function asTable(value: unknown, what: string): object {
+function requireTable(value: unknown, what: string): object {
   if (isJsonObject(value)) return value;
-  throw wrong(`${what} must be an object with a name, a description and parameters, not ${kindOf(value)}.`);
+  throw invalidToolError(`${what} must be an object with a name, a description and parameters, not ${kindOf(value)}.`);
 }
 
 /** Treats null as missing. */
-function own(table: object, key: string): unknown {
+function readField(table: object, key: string): unknown {
   return Object.hasOwn(table, key) ? (Reflect.get(table, key) ?? undefined) : undefined;
 }
 
-function wrong(problem: string): ToolError {
+function invalidToolError(problem: string): ToolError {
   return new ToolError("invalid_config", problem);
 }

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { DEFAULT_NAMESPACE } from "../../core/call.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson, isJsonObject, type JsonValue } from "../../core/base/json.ts";
-import { routedOf, type HaftConfig } from "../haft-config.ts";
+import { toRegistryEntries, type HaftConfig } from "../haft-config.ts";
 import type { Environment } from "../variables.ts";
 
 /** The facts about a toolset of a configuration that a lock compares. */
@@ -17,7 +17,7 @@ export interface ToolOrigin {
 /** Returns the origins by the name of the toolset, in the order of the file, from all of its tables. */
 export function toolOrigins(config: HaftConfig): ReadonlyMap<string, ToolOrigin> {
   const origins = new Map<string, ToolOrigin>();
-  for (const { path, namespace, toolset } of routedOf(config)) {
+  for (const { path, namespace, toolset } of toRegistryEntries(config)) {
     const name = path[0] === "toolsets" ? String(path[1]) : (namespace ?? DEFAULT_NAMESPACE);
     if (origins.get(name)?.isThirdParty === true) continue; // the name has several entries, and an earlier one is third-party
     const isThirdParty = toolset.enabled && (toolset.type === "mcp" || toolset.type === "openapi");

@@ -55,7 +55,7 @@ function addStep(chain: Chain, table: TableReader): void {
   const mappingKey = table.firstPresent(["inputMapping", "input_mapping"]);
   const inputMapping = table.table(mappingKey);
   const outputKey = table.text(table.firstPresent(["outputKey", "output_key"]));
-  table.finish();
+  table.reportUnknownKeys();
   if (tool === undefined) return;
   const mapping = inputMapping?.rest() as ChainStep["inputMapping"]; // `addStep` checks each source
   try {

@@ -1,7 +1,7 @@
 /** `type = "delegates"`: sub-agents, each offered as one tool. */
 import type { DelegateOptions } from "../../compose/delegate/delegate-options.ts";
 import { SHARED_CONTEXTS, type SharedContext } from "../../compose/delegate/shared-context.ts";
-import { ToolError, operatorText } from "../../core/error.ts";
+import { ToolError, formatForOperator } from "../../core/error.ts";
 import type { Model } from "../../core/model.ts";
 import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -11,7 +11,7 @@ import { readLoop, type LoopConfig, type ModelConfig } from "../tables/model-con
 import { readPermission } from "../tables/policy-config.ts";
 import type { TableReader } from "../table-reader.ts";
 import { readNamed } from "./named-entries.ts";
-import type { BuildContext, CommonConfig, Place, ToolsetType } from "./toolset-type.ts";
+import type { BuildContext, CommonConfig, ToolsetPlace, ToolsetType } from "./toolset-type.ts";
 
 /** One delegate of a configuration. */
 export interface DelegateConfig {
@@ -64,34 +64,34 @@ function readDelegate(table: TableReader): DelegateConfig | undefined {
 }
 
 interface Building {
-  readonly place: Place;
+  readonly place: ToolsetPlace;
   readonly context: BuildContext;
 }
 
 /** Returns the options of a delegate. If its model cannot be made, it is listed with the reason; the others are not affected. */
 async function delegateOptions(name: string, config: DelegateConfig, building: Building): Promise<DelegateOptions> {
   const { description, title, share, mode, timeoutMs, loop, tools } = config;
-  const { configuredLoop } = await import("../build/build-model.ts");
+  const { toLoopOptions } = await import("../build/build-model.ts");
   const { model: configured, findTools } = building.context;
   const own = config.model ?? configured?.config;
-  const built = await modelOf(name, config, building);
+  const built = await buildDelegateModel(name, config, building);
   return {
     name,
     description,
     ...omitUndefined({ title, share, mode, timeoutMs }),
-    ...configuredLoop(own ?? {}, loop),
+    ...toLoopOptions(own ?? {}, loop),
     ...(tools.allow === undefined && tools.deny === undefined ? {} : { allow: tools }),
     ...(findTools === undefined || tools.allow !== undefined ? {} : { deferTools: { pinned: findTools.pinned } }),
     ...built,
   };
 }
 
-type Made = Pick<DelegateOptions, "model" | "unusable">;
+type DelegateModel = Pick<DelegateOptions, "model" | "unusable">;
 
-async function modelOf(name: string, { model }: DelegateConfig, { place, context }: Building): Promise<Made> {
+async function buildDelegateModel(name: string, { model }: DelegateConfig, { place, context }: Building): Promise<DelegateModel> {
   const key = `${place.path.join(".")}.delegates.${name}.model`;
   const config = model ?? context.model?.config;
-  if (config === undefined) return without(`It has no model: name one in ${key}, or in model.name.`);
+  if (config === undefined) return unusableModel(`It has no model: name one in ${key}, or in model.name.`);
   if (model === undefined && context.model?.model !== undefined) return { model: context.model.model };
   const { buildModel } = await import("../build/build-model.ts");
   try {
@@ -101,11 +101,11 @@ async function modelOf(name: string, { model }: DelegateConfig, { place, context
     onMeter?.(built.meter);
     return { model: built.model };
   } catch (thrown: unknown) {
-    return without(`Its model cannot be made: ${operatorText(thrown)}`);
+    return unusableModel(`Its model cannot be made: ${formatForOperator(thrown)}`);
   }
 }
 
-function without(unusable: string): Made {
+function unusableModel(unusable: string): DelegateModel {
   const model: Model = {
     name: "none",
     stream() {

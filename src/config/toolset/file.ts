@@ -1,5 +1,5 @@
 /** `type = "file"`: tools that a YAML or JSON file describes. */
-import { endingProblem } from "../../documents/read-document.ts";
+import { findEndingProblem } from "../../documents/read-document.ts";
 import { filePath } from "../file-path.ts";
 import { fileSource } from "../tools/file-source.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -21,7 +21,7 @@ export const fileType: ToolsetType<FileConfig> = {
     const namespace = table.text("namespace");
     if (written === undefined) return undefined;
     const path = variables.path(written, [...table.path, "path"]);
-    const problem = path === "" ? undefined : endingProblem(path, TOOL_FILE_ENDINGS);
+    const problem = path === "" ? undefined : findEndingProblem(path, TOOL_FILE_ENDINGS);
     if (problem !== undefined) table.report("path", problem);
     return { type: "file", ...common, path, ...omitUndefined({ namespace }) };
   },

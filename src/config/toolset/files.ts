@@ -27,7 +27,7 @@ export const filesType: ToolsetType<FilesConfig> = {
       unchangedReads: table.flag("unchangedReads"),
       pdfText: table.flag("pdfText"),
     });
-    return root === undefined ? undefined : { type: "files", ...common, root: variables.value(root, [...table.path, "root"]), ...flags };
+    return root === undefined ? undefined : { type: "files", ...common, root: variables.resolve(root, [...table.path, "root"]), ...flags };
   },
   build({ name }, { root, guard, readOnly, tools, allowSensitive, unchangedReads, pdfText }, { folder, ownPaths }) {
     const flags = omitUndefined({ guard, readOnly, tools, allowSensitive, unchangedReads, pdfText, protect: ownPaths });

@@ -30,7 +30,7 @@ export const inlineType: ToolsetType<InlineConfig> = {
       type: "inline",
       ...common,
       ...omitUndefined({ namespace }),
-      tools: (otherwise) => toolsOfList(definitions, path, { problems: problems.another(), namespace, otherwise }),
+      tools: (otherwise) => toolsOfList(definitions, path, { problems: problems.createEmpty(), namespace, otherwise }),
     };
   },
   build({ name }, { tools }, { common, commonOf }) {

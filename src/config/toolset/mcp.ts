@@ -2,7 +2,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
-import { systemReason } from "../../toolsets/files/file-error.ts";
+import { describeSystemError } from "../../toolsets/files/file-error.ts";
 import { type JsonObject, copyJson, isJsonObject } from "../../core/base/json.ts";
 import { knownTools } from "../../engine/known-tools.ts";
 import { mcpEngine } from "../../engine/mcp.ts";
@@ -16,7 +16,7 @@ import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { TableReader } from "../table-reader.ts";
 import type { BuildContext, CommonConfig, ConnectionConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
-import { renameProblems, type Rename } from "../../engine/renamed-tools.ts";
+import { findRenameProblems, type Rename } from "../../engine/renamed-tools.ts";
 
 export type McpConfig = CommonConfig & ConnectionConfig & McpServer & { readonly type: "mcp" };
 
@@ -55,7 +55,7 @@ export const mcpType: ToolsetType<McpConfig> = {
   },
   build(_place, config, context) {
     const { openTimeoutMs } = config;
-    return { toolset: { engine: mcpEngineOf(config, context), ...omitUndefined({ openTimeoutMs }) } };
+    return { toolset: { engine: createMcpEngine(config, context), ...omitUndefined({ openTimeoutMs }) } };
   },
 };
 
@@ -99,9 +99,9 @@ function readCommand(table: TableReader, context: ReadContext): McpCommand | und
   const [command, ...first] = readProgram(table, otherWords);
   const written = [...first, ...(table.texts("args") ?? [])];
   const argsKey = first.length > 0 ? "command" : "args";
-  const args = written.map((text, index) => variables.value(text, [...table.path, argsKey, first.length > 0 ? index + 1 : index]));
+  const args = written.map((text, index) => variables.resolve(text, [...table.path, argsKey, first.length > 0 ? index + 1 : index]));
   const envKey = otherWords && table.has("environment") ? "environment" : "env";
-  const env = variables.values(table.textTable(envKey) ?? {}, [...table.path, envKey]);
+  const env = variables.resolveAll(table.textTable(envKey) ?? {}, [...table.path, envKey]);
   const cwd = table.text("cwd");
   if (command === undefined) return undefined;
   return { command, args, env, ...(cwd === undefined ? {} : { cwd: variables.path(cwd, [...table.path, "cwd"]) }) };
@@ -132,13 +132,13 @@ function readAddress(table: TableReader, context: ReadContext): McpAddress | und
   const { variables, otherWords } = context;
   const key = otherWords && !table.has("url") ? "base_url" : "url";
   const written = table.requiredText(key, "the address of the server");
-  const url = written === undefined ? undefined : variables.sentValue(written, [...table.path, key]);
+  const url = written === undefined ? undefined : variables.resolveSent(written, [...table.path, key]);
   const way = transportKey(table, otherWords);
   const transport = otherWords ? table.choice(way, OTHER_TRANSPORTS) : table.choice(way, TRANSPORTS);
   if (transport === "stdio") table.report(way, 'a server with a url is reached by "http" or "sse"; "stdio" needs a command.');
   const headers = {
     ...readKeyHeader(table, context),
-    ...variables.sentValues(table.textTable("headers") ?? {}, [...table.path, "headers"]),
+    ...variables.resolveAllSent(table.textTable("headers") ?? {}, [...table.path, "headers"]),
   };
   const tls = readTls(table, context);
   const auth = readMcpAuth(table, context);
@@ -164,12 +164,12 @@ export function readTls(
 }
 
 /** Returns the engine of a server, not yet opened: lazy, or one per session, as configured. */
-export function mcpEngineOf(
+export function createMcpEngine(
   config: McpServer & ConnectionConfig,
   { folder, memory, logins }: Pick<BuildContext, "folder" | "memory" | "logins">,
 ): Engine {
-  const options = optionsOf(config, { folder, logins });
-  refuseWithLogins(config);
+  const options = toMcpOptions(config, { folder, logins });
+  checkLoginSettings(config);
   if (config.isolation === "session") return perSession(() => mcpEngine(options));
   const engine = mcpEngine(options);
   if (config.start !== "lazy" || memory === undefined) return engine;
@@ -177,7 +177,7 @@ export function mcpEngineOf(
 }
 
 /** @throws ToolError `invalid_config`, whose message begins with the key */
-function refuseWithLogins({ auth, isolation, start }: McpServer & ConnectionConfig): void {
+function checkLoginSettings({ auth, isolation, start }: McpServer & ConnectionConfig): void {
   if (auth?.type !== "user-login") return;
   const key = isolation === "session" ? "isolation" : start === "lazy" ? "start" : undefined;
   if (key === undefined) return;
@@ -187,7 +187,7 @@ function refuseWithLogins({ auth, isolation, start }: McpServer & ConnectionConf
   );
 }
 
-function optionsOf(config: McpServer, { folder, logins }: { readonly folder: string; readonly logins: UserLogins }): McpOptions {
+function toMcpOptions(config: McpServer, { folder, logins }: { readonly folder: string; readonly logins: UserLogins }): McpOptions {
   const { trustAnnotations, include, exclude, effects, rename, maxTools, protocol } = config;
   const common = { trustAnnotations, ...omitUndefined({ include, exclude, effects, rename, maxTools, protocol }) };
   if (config.url === undefined) {
@@ -204,7 +204,7 @@ const MAX_CA_BYTES = 4 * 1024 * 1024;
 
 /** Reads certificates, only of regular files: a pipe or device could block. @throws ToolError `invalid_config` for a file that cannot be read */
 export function readAuthorities(path: string): string {
-  const file = opened(path);
+  const file = openCertificateFile(path);
   try {
     const info = fstatSync(file);
     if (info.isFile() && info.size <= MAX_CA_BYTES) return readFileSync(file, "utf8");
@@ -214,11 +214,11 @@ export function readAuthorities(path: string): string {
   }
 }
 
-function opened(path: string): number {
+function openCertificateFile(path: string): number {
   try {
     return openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (thrown: unknown) {
-    throw new ToolError("invalid_config", `ca: ${path} cannot be read: ${systemReason(thrown)}.`, { cause: thrown });
+    throw new ToolError("invalid_config", `ca: ${path} cannot be read: ${describeSystemError(thrown)}.`, { cause: thrown });
   }
 }
 
@@ -233,6 +233,6 @@ export function readRename(table: TableReader): Rename | undefined {
   const rename = table.textTable("rename");
   if (rename === undefined) return undefined;
   const at = table.table("rename");
-  for (const { from, problem } of renameProblems(rename)) at?.report(from, problem);
+  for (const { from, problem } of findRenameProblems(rename)) at?.report(from, problem);
   return rename;
 }

@@ -14,7 +14,7 @@ export function readNamed<Entry>(
     if (!table.has(key)) table.report(undefined, `"${key}" is missing: the ${key} by their names.`);
     return undefined;
   }
-  const entries = list.byName((name) => {
+  const entries = list.mapEntries((name) => {
     try {
       checkName(name, "tool");
     } catch (thrown: unknown) {

@@ -9,7 +9,7 @@ import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { readRename, readTls } from "./mcp.ts";
 import type { TableReader } from "../table-reader.ts";
-import { variablesIn, type Variables } from "../variables.ts";
+import { readVariables, type Variables } from "../variables.ts";
 import type { BuildContext, CommonConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
 
 export interface OpenApiConfig extends CommonConfig, RestService {
@@ -38,7 +38,7 @@ export const openApiType: ToolsetType<OpenApiConfig> = {
   },
   async build(_place, config, context) {
     const { openTimeoutMs } = config;
-    return { toolset: { engine: await restEngineOf(config, context), ...omitUndefined({ openTimeoutMs }) } };
+    return { toolset: { engine: await createRestEngine(config, context), ...omitUndefined({ openTimeoutMs }) } };
   },
 };
 
@@ -53,12 +53,12 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
   const documentHeaders = table.textTable("documentHeaders");
   return omitUndefined({
     document: readDocumentKey(table, documentKey, variables),
-    baseUrl: baseUrl === undefined ? undefined : variables.sentValue(baseUrl, [...table.path, baseKey]),
+    baseUrl: baseUrl === undefined ? undefined : variables.resolveSent(baseUrl, [...table.path, baseKey]),
     include: operations === undefined ? readFilter(table, "include") : { operations },
     exclude: readFilter(table, "exclude"),
     auth: readRestAuth(table, context),
-    headers: headers === undefined ? undefined : variables.sentValues(headers, [...table.path, "headers"]),
-    documentHeaders: documentHeaders === undefined ? undefined : variables.sentValues(documentHeaders, [...table.path, "documentHeaders"]),
+    headers: headers === undefined ? undefined : variables.resolveAllSent(headers, [...table.path, "headers"]),
+    documentHeaders: documentHeaders === undefined ? undefined : variables.resolveAllSent(documentHeaders, [...table.path, "documentHeaders"]),
     effects: table.section("effects", readEffectsByName),
     rename: readRename(table),
     trustExtensions: table.flag("trustExtensions"),
@@ -73,7 +73,7 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
 
 /** Undefined if there are none. */
 function secretsIn(texts: readonly (string | undefined)[], { environment }: Variables): Readonly<Record<string, string>> | undefined {
-  const secrets: Record<string, string> = Object.assign({}, ...texts.map((text) => variablesIn(text ?? "", environment)));
+  const secrets: Record<string, string> = Object.assign({}, ...texts.map((text) => readVariables(text ?? "", environment)));
   return Object.keys(secrets).length === 0 ? undefined : secrets;
 }
 
@@ -82,19 +82,19 @@ function readDocumentKey(table: TableReader, key: string, variables: Variables):
   if (written === "") table.report(key, "must not be empty: the OpenAPI document, a file or an address.");
   if (written === undefined || written === "") return undefined;
   const place = [...table.path, key];
-  return isAddress(written) ? variables.sentValue(written, place) : variables.path(written, place);
+  return isAddress(written) ? variables.resolveSent(written, place) : variables.path(written, place);
 }
 
 function readFilter(table: TableReader, key: string): OperationFilter | undefined {
   const filter = table.table(key);
   if (filter === undefined) return undefined;
   const read = omitUndefined({ tags: filter.texts("tags"), paths: filter.texts("paths"), operations: filter.texts("operations") });
-  filter.finish();
+  filter.reportUnknownKeys();
   return read;
 }
 
 /** Makes the engine, loading its code only now. */
-export async function restEngineOf(service: RestService, { folder }: Pick<BuildContext, "folder">): Promise<Engine> {
+export async function createRestEngine(service: RestService, { folder }: Pick<BuildContext, "folder">): Promise<Engine> {
   const { document = "", baseUrl, include, exclude, auth, headers, documentHeaders, effects, rename } = service;
   const { trustExtensions, allowPrivate, maxBytes, maxRedirects, verifyTls, ca, idempotencyHeader, secrets } = service;
   const options: RestOptions = {

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { COUNT } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { TIME } from "../../toolsets/programs/program-options.ts";
+import { TIMEOUT_BOUNDS } from "../../toolsets/programs/program-options.ts";
 import type { ProgramOptions, PythonOptions, ShellOptions } from "../../toolsets/shell.ts";
 import type { TableReader } from "../table-reader.ts";
 import { readSandbox } from "./sandbox.ts";
@@ -49,8 +49,8 @@ function readProgram(table: TableReader, { variables }: ReadContext): Omit<Progr
   const env = table.textTable("env");
   const more = omitUndefined({
     ...sandbox,
-    env: env === undefined ? undefined : variables.sentValues(env, [...table.path, "env"]), // models can print them
-    maxTimeoutMs: table.number("maxTimeoutMs", TIME),
+    env: env === undefined ? undefined : variables.resolveAllSent(env, [...table.path, "env"]), // models can print them
+    maxTimeoutMs: table.number("maxTimeoutMs", TIMEOUT_BOUNDS),
     maxMemoryBytes: table.number("maxMemoryBytes", COUNT),
     maxProcesses: table.number("maxProcesses", COUNT),
     overlap: table.flag("overlap"),
@@ -66,6 +66,6 @@ function optionsOf(config: ProgramConfig, { folder, ownPaths }: BuildContext): P
     root: absolute(root),
     protect: ownPaths,
     ...omitUndefined({ sandbox, network, read: read?.map(absolute), write: write?.map(absolute), env, allowSensitive }),
-    ...omitUndefined({ timeoutMs: timeoutMs === 0 ? TIME.max : timeoutMs, maxTimeoutMs, maxMemoryBytes, maxProcesses, overlap }),
+    ...omitUndefined({ timeoutMs: timeoutMs === 0 ? TIMEOUT_BOUNDS.max : timeoutMs, maxTimeoutMs, maxMemoryBytes, maxProcesses, overlap }),
   };
 }

@@ -3,12 +3,12 @@ import { resolve } from "node:path";
 import { copyJson, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Engine } from "../../core/engine.ts";
-import { ToolError, describeThrown, operatorText } from "../../core/error.ts";
+import { ToolError, describeThrown, formatForOperator } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
-import { COMMAND_OUTPUTS, commandTool, type CommandPlace, type CommandTemplate } from "../../toolsets/templates/command-tool.ts";
+import { COMMAND_OUTPUTS, commandTool, type CommandLocation, type CommandTemplate } from "../../toolsets/templates/command-tool.ts";
 import { HttpTemplateEngine, readHttpTemplate, type HttpRequestTemplate, type HttpService } from "../../toolsets/templates/http-tools.ts";
-import { InputTemplate, jsonTemplate } from "../../toolsets/templates/input-template.ts";
-import { programSettings, TIME, type SandboxKind } from "../../toolsets/programs/program-options.ts";
+import { InputTemplate, parseJsonTemplate } from "../../toolsets/templates/input-template.ts";
+import { programSettings, TIMEOUT_BOUNDS, type SandboxKind } from "../../toolsets/programs/program-options.ts";
 import type { ProgramRunner } from "../../toolsets/programs/program-runner.ts";
 import { filePath } from "../file-path.ts";
 import { readAuthorities, readTls } from "./mcp.ts";
@@ -38,7 +38,7 @@ export const commandType: ToolsetType<CommandConfig> = {
   keyAtFault: (config) => (isSandboxed(config) ? "root" : "tools"),
   read(table, common, { variables }) {
     const root = table.text("root");
-    const env = variables.sentValues(table.textTable("env") ?? {}, [...table.path, "env"]);
+    const env = variables.resolveAllSent(table.textTable("env") ?? {}, [...table.path, "env"]);
     const sandboxed = readSandbox(table, variables);
     const tools = readTools(table, (entry) => readCommandTool(entry));
     if (tools === undefined) return undefined;
@@ -57,8 +57,8 @@ export const commandType: ToolsetType<CommandConfig> = {
   async build(_place, config, context) {
     const { root = ".", env, tools, sandbox: ofAll = "none" } = config;
     const open = { folder: resolve(context.folder, root), environment: serverEnvironment(env), clock: context.clock };
-    const runner = isSandboxed(config) ? await sandboxOf(config, context) : undefined;
-    const placeOf = (sandbox: SandboxKind = ofAll): CommandPlace =>
+    const runner = isSandboxed(config) ? await createRunner(config, context) : undefined;
+    const placeOf = (sandbox: SandboxKind = ofAll): CommandLocation =>
       runner === undefined || sandbox === "none" ? open : { sandbox: runner };
     return {
       toolset: {
@@ -75,7 +75,7 @@ function isSandboxed({ sandbox, tools }: Pick<CommandConfig, "sandbox" | "tools"
   return sandbox === "bubblewrap" || tools.some((each) => each.sandbox === "bubblewrap");
 }
 
-async function sandboxOf(config: CommandConfig, { folder, ownPaths }: BuildContext): Promise<ProgramRunner> {
+async function createRunner(config: CommandConfig, { folder, ownPaths }: BuildContext): Promise<ProgramRunner> {
   const { ProgramRunner } = await import("../../toolsets/programs/program-runner.ts");
   const { root = ".", env, network, read, write, allowSensitive } = config;
   const absolute = (path: string): string => (path.startsWith("~") ? path : resolve(folder, path));
@@ -86,8 +86,8 @@ async function sandboxOf(config: CommandConfig, { folder, ownPaths }: BuildConte
       sandbox: "bubblewrap",
       protect: ownPaths,
       env,
-      timeoutMs: TIME.max,
-      maxTimeoutMs: TIME.max,
+      timeoutMs: TIMEOUT_BOUNDS.max,
+      maxTimeoutMs: TIMEOUT_BOUNDS.max,
       ...paths,
     }),
   );
@@ -111,11 +111,11 @@ export const httpType: ToolsetType<HttpConfig> = {
   read(table, common, context) {
     const { variables } = context;
     const written = table.requiredText("baseUrl", "the address of the service");
-    const headers = variables.sentValues(table.textTable("headers") ?? {}, [...table.path, "headers"]);
+    const headers = variables.resolveAllSent(table.textTable("headers") ?? {}, [...table.path, "headers"]);
     const allowPrivate = table.texts("allowPrivate");
     const tls = readTls(table, context);
     const tools = readTools(table, (entry) => readHttpTool(entry));
-    const baseUrl = written === undefined ? undefined : variables.sentValue(written, [...table.path, "baseUrl"]);
+    const baseUrl = written === undefined ? undefined : variables.resolveSent(written, [...table.path, "baseUrl"]);
     if (tools === undefined || baseUrl === undefined || baseUrl === "") return undefined;
     return { type: "http", ...common, baseUrl, headers, tools, ...omitUndefined({ allowPrivate }), ...tls };
   },
@@ -155,7 +155,7 @@ function readCommandTool(entry: TableReader): CommandConfig["tools"][number] | u
   const sandbox = entry.choice("sandbox", SANDBOXES);
   const tool = readTool(entry);
   if (tool === undefined) return undefined;
-  const fault = (text: string): string | undefined => faultOf(() => new InputTemplate(text, tool.inputSchema));
+  const fault = (text: string): string | undefined => findFault(() => new InputTemplate(text, tool.inputSchema));
   const command = entry.texts("command", fault);
   if (command === undefined && !entry.has("command"))
     entry.report(undefined, '"command" is missing: the program and its arguments, an array of strings.');
@@ -187,37 +187,37 @@ function readHttpTool(entry: TableReader): HttpConfig["tools"][number] | undefin
   const headers = entry.textTable("headers");
   if (tool === undefined || url === undefined) return undefined;
   const body = readBody(entry, tool.inputSchema);
-  const problem = faultOf(() => readHttpTemplate({ url, ...omitUndefined({ method }) }, tool.inputSchema));
+  const problem = findFault(() => readHttpTemplate({ url, ...omitUndefined({ method }) }, tool.inputSchema));
   if (problem !== undefined) entry.report(problem.includes("method") ? "method" : "url", problem);
   for (const [name, text] of Object.entries(headers ?? {})) {
-    const inHeader = faultOf(() => new InputTemplate(text, tool.inputSchema));
+    const inHeader = findFault(() => new InputTemplate(text, tool.inputSchema));
     if (inHeader !== undefined) entry.report("headers", `${name}: ${inHeader}`);
   }
-  const template = valueOf(() => readHttpTemplate({ url, ...omitUndefined({ method, headers, body }) }, tool.inputSchema));
+  const template = tryMake(() => readHttpTemplate({ url, ...omitUndefined({ method, headers, body }) }, tool.inputSchema));
   return template === undefined ? undefined : { tool: { ...tool, effects: tool.effects ?? { external: true } }, template };
 }
 
 function readBody(entry: TableReader, schema: JsonSchema): JsonValue | undefined {
   const written = entry.value("body");
   if (written === undefined) return undefined;
-  const body = valueOf(() => copyJson(written).value);
+  const body = tryMake(() => copyJson(written).value);
   if (body === undefined) entry.report("body", `must be JSON or a string, not ${kindOf(written)}.`);
-  const problem = body === undefined ? undefined : faultOf(() => jsonTemplate(body, schema));
+  const problem = body === undefined ? undefined : findFault(() => parseJsonTemplate(body, schema));
   if (problem !== undefined) entry.report("body", problem);
   return problem === undefined ? body : undefined;
 }
 
-function faultOf(make: () => unknown): string | undefined {
+function findFault(make: () => unknown): string | undefined {
   try {
     make();
     return undefined;
   } catch (thrown: unknown) {
-    return operatorText(thrown);
+    return formatForOperator(thrown);
   }
 }
 
 /** Undefined if it throws; the caller reports why. */
-function valueOf<Value>(make: () => Value): Value | undefined {
+function tryMake<Value>(make: () => Value): Value | undefined {
   try {
     return make();
   } catch {

@@ -85,9 +85,9 @@ export interface BuildContext {
 }
 
 /** A toolset whose tools are known or come from its engine, or a source of toolsets. */
-export type Built = { readonly toolset: Partial<Toolset> } | { readonly source: ToolSource };
+export type BuiltToolset = { readonly toolset: Partial<Toolset> } | { readonly source: ToolSource };
 
-export interface Place {
+export interface ToolsetPlace {
   /** The default namespace. */
   readonly name: string;
   readonly path: KeyPath;
@@ -99,5 +99,5 @@ export interface ToolsetType<Config extends CommonConfig> {
   /** Undefined if the table is invalid, which is reported. */
   read(table: TableReader, common: CommonConfig, context: ReadContext): Config | undefined;
   /** Builds the toolset, without starting anything. @throws ToolError whose message continues "place.key: …" */
-  build(place: Place, config: Config, context: BuildContext): Built | Promise<Built>;
+  build(place: ToolsetPlace, config: Config, context: BuildContext): BuiltToolset | Promise<BuiltToolset>;
 }

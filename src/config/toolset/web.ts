@@ -35,6 +35,6 @@ function readSearch(table: TableReader, variables: Variables): SearchProviderOpt
   const url = table.text("url");
   if (provider === undefined) return undefined;
   const sent = (text: string | undefined, key: string) =>
-    text === undefined ? undefined : variables.sentValue(text, [...table.path, key]);
+    text === undefined ? undefined : variables.resolveSent(text, [...table.path, key]);
   return { provider, ...omitUndefined({ apiKey: sent(apiKey, "apiKey"), url: sent(url, "url") }) };
 }

@@ -4,7 +4,7 @@ import type { Tool } from "../../core/tool.ts";
 import { definitionDiff } from "../../trust/definition-diff.ts";
 import { comparePinned, compareText, pinTool } from "../../trust/pinned-tool.ts";
 import type { LockData, PinnedTool, PinnedToolset, ServerClaim } from "../../trust/pinned-tool.ts";
-import { quoted } from "../../core/base/visible-text.ts";
+import { quoteExcerpt } from "../../core/base/visible-text.ts";
 import { readDefinition } from "../../schema/definition-fingerprint.ts";
 
 /** The current state of a toolset. */
@@ -43,7 +43,7 @@ export interface LockDrift {
 }
 
 /** Compares a lock with the current toolsets. @param removed names of pinned toolsets that no longer exist */
-export function lockDrift(lock: LockData, seen: readonly SeenToolset[], removed: readonly string[] = []): LockDrift {
+export function compareLock(lock: LockData, seen: readonly SeenToolset[], removed: readonly string[] = []): LockDrift {
   const toolsets = [
     ...seen.map((toolset) => toolsetDrift(lock.toolsets.get(toolset.name), toolset)),
     ...removed.map((name): ToolsetDrift => ({ toolset: name, state: "removed", notes: [], tools: [] })),
@@ -52,7 +52,7 @@ export function lockDrift(lock: LockData, seen: readonly SeenToolset[], removed:
 }
 
 /** Returns the lock with these toolsets in their current state and without removed ones. Other toolsets are unchanged. */
-export function relock(lock: LockData, seen: readonly SeenToolset[], removed: readonly string[] = []): LockData {
+export function updateLock(lock: LockData, seen: readonly SeenToolset[], removed: readonly string[] = []): LockData {
   const toolsets = new Map(lock.toolsets);
   for (const name of removed) toolsets.delete(name);
   for (const toolset of seen) toolsets.set(toolset.name, pinToolset(toolset));
@@ -85,11 +85,11 @@ function toolDrifts(pinned: readonly PinnedTool[], tools: readonly Tool[]): read
   const before = Map.groupBy(pinned, (tool) => tool.name);
   const after = Map.groupBy(tools, (tool) => tool.name);
   const names = [...new Set([...before.keys(), ...after.keys()])].toSorted(compareText);
-  return names.flatMap((name) => familyDrift(name, before.get(name) ?? [], after.get(name) ?? []));
+  return names.flatMap((name) => compareOverloads(name, before.get(name) ?? [], after.get(name) ?? []));
 }
 
 /** Compares the tools with one name; there are several only if a toolset has overloads. */
-function familyDrift(name: string, before: readonly PinnedTool[], after: readonly Tool[]): readonly ToolDrift[] {
+function compareOverloads(name: string, before: readonly PinnedTool[], after: readonly Tool[]): readonly ToolDrift[] {
   const left = [...before];
   const drifts: ToolDrift[] = [];
   const unmatched: Tool[] = [];
@@ -120,5 +120,5 @@ function serverOf(tools: readonly Tool[]): ServerClaim | undefined {
 }
 
 function serverText(server: ServerClaim | undefined): string {
-  return server === undefined ? "one that did not identify itself" : `${quoted(server.name, 100)} ${quoted(server.version, 60)}`;
+  return server === undefined ? "one that did not identify itself" : `${quoteExcerpt(server.name, 100)} ${quoteExcerpt(server.version, 60)}`;
 }

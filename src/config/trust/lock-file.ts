@@ -1,16 +1,16 @@
 /** Reads and writes `haft.lock`: the approved definitions of third-party tools. */
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { checkText } from "../../core/check-argument.ts";
-import { isJsonArray, isJsonObject, jsonPath, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { checkString } from "../../core/check-argument.ts";
+import { isJsonArray, isJsonObject, formatJsonPath, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { systemCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-code.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 import { comparePinned, compareText } from "../../trust/pinned-tool.ts";
 import type { LockData, PinnedField, PinnedTool, PinnedToolset, ServerClaim } from "../../trust/pinned-tool.ts";
-import { visibleJson } from "../../core/base/visible-text.ts";
+import { escapeInvisibleJson } from "../../core/base/visible-text.ts";
 import { DEFINITION_FIELDS, fieldHash, fingerprintOf, type DefinitionField } from "../../schema/definition-fingerprint.ts";
 import { replaceFile } from "../../documents/replace-file.ts";
 
@@ -21,7 +21,7 @@ const LIMITS = { maxDepth: 160, maxNodes: 10_000_000, maxChars: MAX_BYTES };
 
 /** Returns the path of `haft.lock` in the folder of a configuration file. */
 export function lockPath(configPath: string): string {
-  checkText(configPath, "lockPath()", "the path of a configuration file");
+  checkString(configPath, "lockPath()", "the path of a configuration file");
   return join(dirname(configPath), "haft.lock");
 }
 
@@ -32,8 +32,8 @@ export function lockPath(configPath: string): string {
  * match the definitions next to them
  */
 export async function readLock(path: string): Promise<LockData | undefined> {
-  checkText(path, "readLock()", "the path of a lock file");
-  if (!(await isThere(path))) return undefined;
+  checkString(path, "readLock()", "the path of a lock file");
+  if (!(await fileExists(path))) return undefined;
   const text = await readTextFile({
     path,
     what: "lock file",
@@ -50,7 +50,7 @@ export function parseLock(text: string, path: string): LockData {
   try {
     value = parseJson(text, LIMITS);
   } catch (error: unknown) {
-    throw damaged(path, describeThrown(error), error);
+    throw damagedLockError(path, describeThrown(error), error);
   }
   return new LockReader(path).read(value);
 }
@@ -68,7 +68,7 @@ export function lockText(lock: LockData): string {
     version: VERSION,
     toolsets: Object.fromEntries(toolsets.map(([name, pinned]) => [name, toJson(pinned)])),
   };
-  return `${visibleJson(JSON.stringify(value, undefined, 2))}\n`;
+  return `${escapeInvisibleJson(JSON.stringify(value, undefined, 2))}\n`;
 }
 
 function toJson({ source, server, tools }: PinnedToolset): JsonObject {
@@ -85,19 +85,19 @@ function toolToJson({ name, fingerprint, fields }: PinnedTool): JsonObject {
   for (const field of DEFINITION_FIELDS) {
     const pinned = fields.get(field);
     if (pinned === undefined) continue;
-    if ("value" in pinned) definition[field] = sorted(pinned.value);
+    if ("value" in pinned) definition[field] = sortKeys(pinned.value);
     else hashed[field] = { sha256: pinned.sha256, bytes: pinned.bytes };
   }
   return { name, fingerprint, definition, ...(Object.keys(hashed).length === 0 ? {} : { hashed }) };
 }
 
-function sorted(value: JsonValue): JsonValue {
-  if (isJsonArray(value)) return value.map(sorted);
+function sortKeys(value: JsonValue): JsonValue {
+  if (isJsonArray(value)) return value.map(sortKeys);
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value)
       .toSorted(([one], [other]) => compareText(one, other))
-      .map(([key, item]) => [key, sorted(item)]),
+      .map(([key, item]) => [key, sortKeys(item)]),
   );
 }
 
@@ -112,21 +112,21 @@ class LockReader {
 
   read(value: JsonValue): LockData {
     const root = this.#object(value, []);
-    if (own(root, "format") !== FORMAT) throw this.#wrong(["format"], `must be ${JSON.stringify(FORMAT)}: this is not a lock file of Haft`);
-    const version = own(root, "version");
+    if (getOwn(root, "format") !== FORMAT) throw this.#wrong(["format"], `must be ${JSON.stringify(FORMAT)}: this is not a lock file of Haft`);
+    const version = getOwn(root, "version");
     if (version !== VERSION) throw this.#wrong(["version"], `is ${JSON.stringify(version)}; this version of Haft reads ${VERSION}`);
     this.#onlyKeys(root, ["format", "version", "toolsets"], []);
-    const toolsets = this.#object(own(root, "toolsets"), ["toolsets"]);
+    const toolsets = this.#object(getOwn(root, "toolsets"), ["toolsets"]);
     return { toolsets: new Map(Object.entries(toolsets).map(([name, item]) => [name, this.#toolset(item, ["toolsets", name])])) };
   }
 
   #toolset(value: JsonValue, path: Path): PinnedToolset {
     const table = this.#object(value, path);
     this.#onlyKeys(table, ["source", "server", "tools"], path);
-    const tools = own(table, "tools");
+    const tools = getOwn(table, "tools");
     if (!isJsonArray(tools)) throw this.#wrong([...path, "tools"], "must be an array");
-    const source = own(table, "source");
-    const server = own(table, "server");
+    const source = getOwn(table, "source");
+    const server = getOwn(table, "server");
     return {
       source: source === undefined ? undefined : this.#text(source, [...path, "source"]),
       server: server === undefined ? undefined : this.#server(server, [...path, "server"]),
@@ -137,14 +137,14 @@ class LockReader {
   #server(value: JsonValue, path: Path): ServerClaim {
     const table = this.#object(value, path);
     this.#onlyKeys(table, ["name", "version"], path);
-    return { name: this.#text(own(table, "name"), [...path, "name"]), version: this.#text(own(table, "version"), [...path, "version"]) };
+    return { name: this.#text(getOwn(table, "name"), [...path, "name"]), version: this.#text(getOwn(table, "version"), [...path, "version"]) };
   }
 
   #tool(value: JsonValue, path: Path): PinnedTool {
     const table = this.#object(value, path);
     this.#onlyKeys(table, ["name", "fingerprint", "definition", "hashed"], path);
-    const name = this.#text(own(table, "name"), [...path, "name"]);
-    const fingerprint = this.#text(own(table, "fingerprint"), [...path, "fingerprint"]);
+    const name = this.#text(getOwn(table, "name"), [...path, "name"]);
+    const fingerprint = this.#text(getOwn(table, "fingerprint"), [...path, "fingerprint"]);
     const fields = this.#fields(table, path);
     const hashes = [...fields].map(([field, kept]) => [field, "value" in kept ? fieldHash(kept.value) : kept.sha256] as const);
     if (fingerprintOf(name, new Map(hashes)) !== fingerprint)
@@ -153,14 +153,14 @@ class LockReader {
   }
 
   #fields(table: JsonObject, path: Path): ReadonlyMap<DefinitionField, PinnedField> {
-    const definition = this.#object(own(table, "definition"), [...path, "definition"]);
-    const hashed = this.#object(own(table, "hashed") ?? {}, [...path, "hashed"]);
+    const definition = this.#object(getOwn(table, "definition"), [...path, "definition"]);
+    const hashed = this.#object(getOwn(table, "hashed") ?? {}, [...path, "hashed"]);
     this.#onlyKeys(definition, DEFINITION_FIELDS, [...path, "definition"]);
     this.#onlyKeys(hashed, DEFINITION_FIELDS, [...path, "hashed"]);
     const fields = new Map<DefinitionField, PinnedField>();
     for (const field of DEFINITION_FIELDS) {
-      const value = own(definition, field);
-      const hash = own(hashed, field);
+      const value = getOwn(definition, field);
+      const hash = getOwn(hashed, field);
       if (value !== undefined && hash !== undefined) throw this.#wrong([...path, "hashed", field], "is in the definition as well");
       if (value !== undefined) fields.set(field, { value });
       if (hash !== undefined) fields.set(field, this.#hash(hash, [...path, "hashed", field]));
@@ -171,9 +171,9 @@ class LockReader {
   #hash(value: JsonValue, path: Path): PinnedField {
     const table = this.#object(value, path);
     this.#onlyKeys(table, ["sha256", "bytes"], path);
-    const bytes = own(table, "bytes");
+    const bytes = getOwn(table, "bytes");
     if (typeof bytes !== "number") throw this.#wrong([...path, "bytes"], "must be a number");
-    return { sha256: this.#text(own(table, "sha256"), [...path, "sha256"]), bytes };
+    return { sha256: this.#text(getOwn(table, "sha256"), [...path, "sha256"]), bytes };
   }
 
   #object(value: JsonValue | undefined, path: Path): JsonObject {
@@ -192,17 +192,17 @@ class LockReader {
   }
 
   #wrong(path: Path, problem: string): ToolError {
-    return damaged(this.#path, `${jsonPath(path)} ${problem}.`);
+    return damagedLockError(this.#path, `${formatJsonPath(path)} ${problem}.`);
   }
 }
 
-function damaged(path: string, problem: string, cause?: unknown): ToolError {
+function damagedLockError(path: string, problem: string, cause?: unknown): ToolError {
   return new ToolError("invalid_config", `The lock file ${path} cannot be used: ${problem}`, {
     hint: "Restore it, for example from version control; or remove it and run haft lock to look at all tools again.",
     ...(cause === undefined ? {} : { cause }),
   });
 }
 
-async function isThere(path: string): Promise<boolean> {
-  return (await stat(resolve(path)).catch((error: unknown) => (systemCode(error) === "ENOENT" ? undefined : true))) !== undefined;
+async function fileExists(path: string): Promise<boolean> {
+  return (await stat(resolve(path)).catch((error: unknown) => (systemErrorCode(error) === "ENOENT" ? undefined : true))) !== undefined;
 }

@@ -1,6 +1,6 @@
 /** The files of a configuration. A model that could change them could give itself rights. */
 import { basename, resolve } from "node:path";
-import { routedOf } from "../haft-config.ts";
+import { toRegistryEntries } from "../haft-config.ts";
 import type { LoadedConfig } from "../load-config.ts";
 import type { McpServer } from "../toolset/mcp.ts";
 
@@ -20,7 +20,7 @@ export function ownPaths(loaded: LoadedConfig): readonly string[] {
     if (engine.type === "mcp" && engine.server !== undefined) programs.push(...programPaths(engine.server, folder));
     if (engine.type === "rest" && engine.service.document !== undefined) named.push(engine.service.document);
   }
-  for (const { toolset } of routedOf(config)) {
+  for (const { toolset } of toRegistryEntries(config)) {
     if (toolset.type === "mcp") programs.push(...programPaths(toolset, folder));
     if ("path" in toolset) named.push(toolset.path);
     if ("document" in toolset) named.push(toolset.document);

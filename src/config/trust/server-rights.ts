@@ -14,7 +14,7 @@ export function serverRights(server: object): readonly Right[] {
     ...rightIf(trustAnnotations === true, "trustAnnotations", "trusts what the server says about its tools"),
     ...rightIf(trustExtensions === true, "trustExtensions", "trusts what the document says about its operations"),
     ...rightIf(
-      takesCautionAway(effects),
+      reducesCaution(effects),
       "effects",
       `says what tools do, so that they may not be asked about: ${Object.keys(effects).join(", ")}`,
     ),
@@ -67,6 +67,6 @@ interface ServerKeys {
   readonly effects?: Readonly<Record<string, { readonly destructive?: boolean }>>;
 }
 
-function takesCautionAway(effects: NonNullable<ServerKeys["effects"]>): boolean {
+function reducesCaution(effects: NonNullable<ServerKeys["effects"]>): boolean {
   return Object.values(effects).some(({ destructive }) => destructive !== true);
 }

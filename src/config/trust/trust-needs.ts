@@ -1,12 +1,12 @@
 /** The reasons why a configuration must be trusted: servers that it starts, code that it imports, data that it sends, and further rights of tools. */
 import { hash } from "node:crypto";
-import { jsonPath } from "../../core/base/json.ts";
+import { formatJsonPath } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import { descriptorsToTrust } from "../tools/descriptor-source.ts";
 import { filePath } from "../file-path.ts";
 import type { LoadedConfig } from "../load-config.ts";
-import { routedOf } from "../haft-config.ts";
+import { toRegistryEntries } from "../haft-config.ts";
 import { commandLine, importLine, sentLine } from "./trust-lines.ts";
 import type { ToolsetConfig } from "../tables/toolset-config.ts";
 import { widenedRights, type WidenedRight } from "./widened-rights.ts";
@@ -35,9 +35,9 @@ export async function trustNeeds(loaded: LoadedConfig): Promise<TrustNeeds> {
   const descriptors = new Set<string>();
   const add = (path: KeyPath, what: string): void => void starts.push(redact(`${keyOf(path)} ${what}`));
   for (const module of config.extensions) add(["extensions"], importLine(module));
-  for (const { path, toolset } of routedOf(config)) {
-    for (const what of toolset.enabled ? startedBy(toolset) : []) add(path, what);
-    for (const descriptor of await descriptorsOf(toolset, loaded)) {
+  for (const { path, toolset } of toRegistryEntries(config)) {
+    for (const what of toolset.enabled ? listStarted(toolset) : []) add(path, what);
+    for (const descriptor of await readDescriptorsToTrust(toolset, loaded)) {
       descriptors.add(descriptor.digest);
       starts.push(...descriptor.starts.map((line) => `${keyOf(path)}: ${line}`));
       sends.push(...descriptor.sends.map((line) => `${keyOf(path)}: ${line}`));
@@ -51,10 +51,10 @@ export async function trustNeeds(loaded: LoadedConfig): Promise<TrustNeeds> {
 }
 
 function keyOf(path: KeyPath): string {
-  return jsonPath(path).slice(2);
+  return formatJsonPath(path).slice(2);
 }
 
-function startedBy(toolset: ToolsetConfig): readonly string[] {
+function listStarted(toolset: ToolsetConfig): readonly string[] {
   if (toolset.type === "mcp") return toolset.command === undefined ? [] : [commandLine(toolset)];
   if (toolset.type === "module") return [importLine(toolset.path)];
   if (toolset.type === "descriptors" && toolset.module !== undefined) return [importLine(toolset.module)];
@@ -68,7 +68,7 @@ function startedBy(toolset: ToolsetConfig): readonly string[] {
   );
 }
 
-async function descriptorsOf(toolset: ToolsetConfig, { folder, environment, config }: LoadedConfig): ReturnType<typeof descriptorsToTrust> {
+async function readDescriptorsToTrust(toolset: ToolsetConfig, { folder, environment, config }: LoadedConfig): ReturnType<typeof descriptorsToTrust> {
   if (!toolset.enabled || toolset.type !== "descriptors") return [];
   try {
     const allowedInPaths = new Set(config.allowVariables);

@@ -1,19 +1,19 @@
 /** The rights that a configuration gives tools and models beyond the default ones. */
-import { shownUrl } from "../../store/postgres/postgres-settings.ts";
+import { redactUrl } from "../../store/postgres/postgres-settings.ts";
 import { resolve } from "node:path";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import { findProvider } from "../../model/providers.ts";
 import type { EngineConfig } from "../tables/engine-config.ts";
 import { liesOutside } from "../file-path.ts";
-import { modelsOf } from "../build/configured-models.ts";
-import { routedOf, type HaftConfig } from "../haft-config.ts";
+import { listModels } from "../build/configured-models.ts";
+import { toRegistryEntries, type HaftConfig } from "../haft-config.ts";
 import type { LoadedConfig } from "../load-config.ts";
 import type { ModelConfig } from "../tables/model-config.ts";
 import { isLoopback, privateRights, rightIf, serverRights, type Right } from "./server-rights.ts";
 import type { ToolsetConfig } from "../tables/toolset-config.ts";
 import type { WebConfig } from "../toolset/web.ts";
 import type { FilesConfig } from "../toolset/files.ts";
-import { withHome } from "../../documents/home-folder.ts";
+import { expandHome } from "../../documents/home-folder.ts";
 import type { SandboxConfig } from "../toolset/sandbox.ts";
 import type { PythonConfig, ShellConfig } from "../toolset/shell.ts";
 import { outsideLine, sentLine } from "./trust-lines.ts";
@@ -33,12 +33,12 @@ export interface WidenedRights {
 /** Returns the rights that the enabled parts of a configuration give, in the order of its tables. */
 export function widenedRights({ config, folder }: LoadedConfig): WidenedRights {
   const widens: WidenedRight[] = [];
-  for (const { path, toolset } of routedOf(config)) {
-    if (toolset.enabled) widens.push(...below(path, toolsetRights(toolset, folder)));
+  for (const { path, toolset } of toRegistryEntries(config)) {
+    if (toolset.enabled) widens.push(...prefixKeys(path, toolsetRights(toolset, folder)));
   }
-  for (const [name, engine] of config.engines) widens.push(...below(["engines", name], engineRights(engine, folder)));
+  for (const [name, engine] of config.engines) widens.push(...prefixKeys(["engines", name], engineRights(engine, folder)));
   widens.push(...ownRights(config, folder));
-  const sends = modelsOf(config).flatMap(({ path, model }) => modelRights(model, path));
+  const sends = listModels(config).flatMap(({ path, model }) => modelRights(model, path));
   return { widens, sends: [...sends, ...telemetryRights(config), ...webhookSends(config)] };
 }
 
@@ -109,7 +109,7 @@ function programRights(config: ShellConfig | PythonConfig, folder: string): read
 }
 
 function outsidePaths(paths: readonly string[], key: string, folder: string): readonly Right[] {
-  const resolved = paths.map((path) => resolve(folder, withHome(path)));
+  const resolved = paths.map((path) => resolve(folder, expandHome(path)));
   return resolved.flatMap((path) => rightIf(liesOutside(folder, path), key, outsideLine(path)));
 }
 
@@ -158,37 +158,37 @@ function ownRights(config: HaftConfig, folder: string): readonly WidenedRight[] 
   const kept = typeof artifacts === "object" && liesOutside(folder, artifacts.folder) ? outsideLine(artifacts.folder) : undefined;
   const beside = { stubs: simulation?.stubs, recording: simulation?.recording?.recording };
   return [
-    ...below(["approval"], rightIf(never.length > 0, "never", `runs tools without asking: ${never.join(", ")}`)),
+    ...prefixKeys(["approval"], rightIf(never.length > 0, "never", `runs tools without asking: ${never.join(", ")}`)),
     ...(kept === undefined ? [] : [{ path: ["runtime", "artifacts"], what: kept }]),
-    ...below(["serve", "logins"], outsideRights(serve?.logins ?? {}, ["folder"], folder)),
-    ...below(["store"], outsideRights(store ?? {}, ["path"], folder)),
-    ...(store !== undefined && "url" in store ? [{ path: ["store"], what: `keeps sessions in ${shownUrl(store.url)}` }] : []),
+    ...prefixKeys(["serve", "logins"], outsideRights(serve?.logins ?? {}, ["folder"], folder)),
+    ...prefixKeys(["store"], outsideRights(store ?? {}, ["path"], folder)),
+    ...(store !== undefined && "url" in store ? [{ path: ["store"], what: `keeps sessions in ${redactUrl(store.url)}` }] : []),
     ...issuers.map(({ issuer }, index) => ({
       path: ["serve", "auth", "issuers", index],
       what: `lets senders with tokens of ${issuer} use a server`,
     })),
-    ...below(
+    ...prefixKeys(
       ["serve"],
       [
         ...rightIf(allowedOrigins.length > 0, "allowedOrigins", `lets pages of ${allowedOrigins.join(", ")} send requests to a server`),
         ...rightIf(corsOrigins.length > 0, "corsOrigins", `lets pages of ${corsOrigins.join(", ")} read answers of a server`),
       ],
     ),
-    ...webhooks.flatMap(({ allowPrivate }, index) => below(["webhooks", index], privateRights(allowPrivate))),
-    ...below(["simulation"], outsideRights(beside, ["stubs", "recording"], folder)),
-    ...enrichments.flatMap((each) => below(each.path, outsideRights(each, ["cache"], folder))),
+    ...webhooks.flatMap(({ allowPrivate }, index) => prefixKeys(["webhooks", index], privateRights(allowPrivate))),
+    ...prefixKeys(["simulation"], outsideRights(beside, ["stubs", "recording"], folder)),
+    ...enrichments.flatMap((each) => prefixKeys(each.path, outsideRights(each, ["cache"], folder))),
   ];
 }
 
 /** Prefixes the keys of rights with the path of their table. */
-function below(path: KeyPath, rights: readonly Right[]): readonly WidenedRight[] {
+function prefixKeys(path: KeyPath, rights: readonly Right[]): readonly WidenedRight[] {
   return rights.map(([key, what]) => ({ path: [...path, key], what }));
 }
 
 function webhookSends({ webhooks = [] }: HaftConfig): readonly WidenedRight[] {
   const what = "sends which calls wait for approval, and which jobs have ended, to";
   return webhooks.flatMap(({ url }, index) =>
-    below(["webhooks", index], rightIf(!isLoopback(url), "url", `${what} ${new URL(url).origin}`)),
+    prefixKeys(["webhooks", index], rightIf(!isLoopback(url), "url", `${what} ${new URL(url).origin}`)),
   );
 }
 
@@ -201,7 +201,7 @@ function telemetryRights({ telemetry }: HaftConfig): readonly WidenedRight[] {
   ];
   const isAway = endpoint !== undefined && !isLoopback(endpoint);
   const place = endpoint ?? "the collector of this machine";
-  return below(
+  return prefixKeys(
     ["telemetry"],
     [
       ...rightIf(isAway, "endpoint", `sends the names and times of calls to ${endpoint}`),
@@ -218,7 +218,7 @@ function modelRights({ name, baseUrl, apiKey }: ModelConfig, path: KeyPath): rea
   const variable = apiKey?.slice("env:".length); // `readKey` only accepts values that begin with `env:`
   const place = elsewhere ? new URL(baseUrl).origin : "";
   const isChosen = variable !== undefined && (elsewhere || !own.includes(variable));
-  return below(path, [
+  return prefixKeys(path, [
     ...rightIf(elsewhere, "baseUrl", `sends conversations and the key of ${provider} to ${place}`),
     ...(isChosen ? ([["apiKey", sentLine(variable)]] as const) : []),
   ]);

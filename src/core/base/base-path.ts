@@ -4,7 +4,7 @@
 const BASE_PATH = /^(?:\/[\w~-][\w.~-]*)+$/u;
 
 /** The first segments of the server's own paths. A base path must not begin with one: a path could then be read with or without the base path. */
-const OWN_PARTS: ReadonlySet<string> = new Set([
+const SERVER_SEGMENTS: ReadonlySet<string> = new Set([
   "agents",
   "approvals",
   "assets",
@@ -26,11 +26,11 @@ const OWN_PARTS: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns why a text is not a valid base path, as the end of a sentence; undefined if it is valid. */
-export function basePathFault(text: string): string | undefined {
+export function findBasePathProblem(text: string): string | undefined {
   if (!BASE_PATH.test(text))
     return 'must be a path such as "/haft" or "/tools/haft": it begins with a slash and does not end with one, and its parts consist of letters, digits, "-", "_", "~" and inner dots. Leave it out for the root of a host.';
-  if (!OWN_PARTS.has(text.split("/")[1] ?? "")) return undefined;
-  return `must not begin like a path of the server. Choose one such as "/haft", whose first part is not one of ${[...OWN_PARTS].join(", ")}.`;
+  if (!SERVER_SEGMENTS.has(text.split("/")[1] ?? "")) return undefined;
+  return `must not begin like a path of the server. Choose one such as "/haft", whose first part is not one of ${[...SERVER_SEGMENTS].join(", ")}.`;
 }
 
 /** Returns a request target without the base path; a target that does not begin with it is returned unchanged. */

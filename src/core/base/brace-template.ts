@@ -11,7 +11,7 @@ const BRACES = /\{\{|\}\}|\{([^{}]*)\}|[{}]/g;
  *
  * @returns the parts, or the reason why the template is invalid
  */
-export function readBraces(template: string): { readonly parts: readonly TemplatePart[] } | { readonly reason: string } {
+export function parseBraceTemplate(template: string): { readonly parts: readonly TemplatePart[] } | { readonly reason: string } {
   const parts: TemplatePart[] = [];
   let at = 0;
   for (const match of template.matchAll(BRACES)) {
@@ -27,7 +27,7 @@ export function readBraces(template: string): { readonly parts: readonly Templat
 }
 
 /** Returns the value at a path, own properties only; undefined if there is none. */
-export function valueAt(path: readonly string[], input: JsonObject): JsonValue | undefined {
+export function getValueAtPath(path: readonly string[], input: JsonObject): JsonValue | undefined {
   let value: JsonValue | undefined = input;
   for (const name of path) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return value;

@@ -15,54 +15,54 @@ export type ShapeCheck = (value: JsonValue | undefined) => ShapeProblem | undefi
 
 /** Describes a problem: `$.a.b is 5; expected a text`, at most about 200 characters. */
 export function describeProblem({ path, expected, found }: ShapeProblem): string {
-  return `$${path} is ${spell(found)}; expected ${expected}`;
+  return `$${path} is ${formatFound(found)}; expected ${expected}`;
 }
 
-export const anyJson: ShapeCheck = (value) => (value === undefined ? problem("a JSON value", value) : undefined);
-export const anyText: ShapeCheck = (value) => (typeof value === "string" ? undefined : problem("a string", value));
-export const truth: ShapeCheck = (value) => (typeof value === "boolean" ? undefined : problem("a boolean", value));
-export const jsonObject: ShapeCheck = (value) => (isJsonObject(value) ? undefined : problem("an object", value));
+export const anyJson: ShapeCheck = (value) => (value === undefined ? shapeProblem("a JSON value", value) : undefined);
+export const anyText: ShapeCheck = (value) => (typeof value === "string" ? undefined : shapeProblem("a string", value));
+export const anyBoolean: ShapeCheck = (value) => (typeof value === "boolean" ? undefined : shapeProblem("a boolean", value));
+export const anyObject: ShapeCheck = (value) => (isJsonObject(value) ? undefined : shapeProblem("an object", value));
 
 /** Checks for a string of a length in UTF-16 units, both bounds inclusive. */
-export function textOf(minLength: number, maxLength: number): ShapeCheck {
+export function textOfLength(minLength: number, maxLength: number): ShapeCheck {
   const expected = `a string of ${minLength} to ${plural(maxLength, "character")}`;
   return (value) =>
-    typeof value === "string" && value.length >= minLength && value.length <= maxLength ? undefined : problem(expected, value);
+    typeof value === "string" && value.length >= minLength && value.length <= maxLength ? undefined : shapeProblem(expected, value);
 }
 
 /** @param fault must not match anywhere in the text */
-export function textLike(pattern: RegExp, expected: string, fault?: RegExp): ShapeCheck {
+export function textMatching(pattern: RegExp, expected: string, fault?: RegExp): ShapeCheck {
   return (value) =>
-    typeof value === "string" && pattern.test(value) && fault?.test(value) !== true ? undefined : problem(expected, value);
+    typeof value === "string" && pattern.test(value) && fault?.test(value) !== true ? undefined : shapeProblem(expected, value);
 }
 
 /** Checks for a number within bounds, both inclusive. */
-export function numberOf(min: number, max: number): ShapeCheck {
+export function numberBetween(min: number, max: number): ShapeCheck {
   const expected = max === Number.MAX_VALUE ? `a number of at least ${min}` : `a number from ${min} to ${max}`;
-  return (value) => (typeof value === "number" && value >= min && value <= max ? undefined : problem(expected, value));
+  return (value) => (typeof value === "number" && value >= min && value <= max ? undefined : shapeProblem(expected, value));
 }
 
 /** Checks for a count: an integer of at least 0. */
 export const count: ShapeCheck = (value) =>
-  Number.isSafeInteger(value) && Number(value) >= 0 ? undefined : problem("an integer of at least 0", value);
+  Number.isSafeInteger(value) && Number(value) >= 0 ? undefined : shapeProblem("an integer of at least 0", value);
 
 export function oneOf(words: readonly string[]): ShapeCheck {
   const known: ReadonlySet<unknown> = new Set(words);
   const expected = words.length <= 30 ? `one of ${words.join(", ")}` : "one of the known values";
-  return (value) => (known.has(value) ? undefined : problem(expected, value));
+  return (value) => (known.has(value) ? undefined : shapeProblem(expected, value));
 }
 
 export function optional(check: ShapeCheck): ShapeCheck {
   return (value) => (value === undefined ? undefined : check(value));
 }
 
-export function listOf(check: ShapeCheck, maxItems = Infinity): ShapeCheck {
+export function arrayOf(check: ShapeCheck, maxItems = Infinity): ShapeCheck {
   const expected = maxItems === Infinity ? "an array" : `an array of at most ${plural(maxItems, "item")}`;
   return (value) => {
-    if (!isJsonArray(value) || value.length > maxItems) return problem(expected, value);
+    if (!isJsonArray(value) || value.length > maxItems) return shapeProblem(expected, value);
     for (let index = 0; index < value.length; index++) {
       const inside = check(value[index]);
-      if (inside !== undefined) return within(`[${index}]`, inside);
+      if (inside !== undefined) return prefixPath(`[${index}]`, inside);
     }
     return undefined;
   };
@@ -73,11 +73,11 @@ export function shape(fields: Readonly<Record<string, ShapeCheck>>): ShapeCheck 
   const names = Object.keys(fields);
   const checks = Object.values(fields);
   return (value) => {
-    if (!isJsonObject(value)) return problem("an object", value);
+    if (!isJsonObject(value)) return shapeProblem("an object", value);
     for (let index = 0; index < names.length; index++) {
       const name = names[index] ?? "";
       const inside = checks[index]?.(value[name]);
-      if (inside !== undefined) return within(`.${name}`, inside);
+      if (inside !== undefined) return prefixPath(`.${name}`, inside);
     }
     return undefined;
   };
@@ -87,10 +87,10 @@ export function shape(fields: Readonly<Record<string, ShapeCheck>>): ShapeCheck 
 export function variantOf(field: string, variants: Readonly<Record<string, ShapeCheck>>): ShapeCheck {
   const known = oneOf(Object.keys(variants));
   return (value) => {
-    if (!isJsonObject(value)) return problem("an object", value);
+    if (!isJsonObject(value)) return shapeProblem("an object", value);
     const word = value[field];
     const unknown = known(word);
-    if (unknown !== undefined) return within(`.${field}`, unknown);
+    if (unknown !== undefined) return prefixPath(`.${field}`, unknown);
     return variants[String(word)]?.(value);
   };
 }
@@ -106,20 +106,20 @@ export function allOf(...checks: readonly ShapeCheck[]): ShapeCheck {
   };
 }
 
-export function problem(expected: string, found: JsonValue | undefined, path = ""): ShapeProblem {
+export function shapeProblem(expected: string, found: JsonValue | undefined, path = ""): ShapeProblem {
   return { path, expected, found };
 }
 
-function within(step: string, inside: ShapeProblem): ShapeProblem {
+function prefixPath(step: string, inside: ShapeProblem): ShapeProblem {
   return { ...inside, path: step + inside.path };
 }
 
-const SHOWN = 60;
+const MAX_SHOWN_CHARS = 60;
 
-function spell(value: JsonValue | undefined): string {
+function formatFound(value: JsonValue | undefined): string {
   if (value === undefined) return "missing";
   if (isJsonArray(value)) return `an array of ${plural(value.length, "item")}`;
   if (isJsonObject(value)) return "an object";
-  const text = JSON.stringify(typeof value === "string" ? value.slice(0, SHOWN) : value);
-  return typeof value === "string" && value.length > SHOWN ? `${text}… (${value.length} characters)` : text;
+  const text = JSON.stringify(typeof value === "string" ? value.slice(0, MAX_SHOWN_CHARS) : value);
+  return typeof value === "string" && value.length > MAX_SHOWN_CHARS ? `${text}… (${value.length} characters)` : text;
 }

@@ -10,7 +10,7 @@ export function isInstanceOfClass(value: object): boolean {
 const BYTES_HINT = 'Give bytes in base64: Buffer.from(bytes).toString("base64").';
 const NO_FIELDS_HINT = "Give what it holds as a string, a number or an object.";
 /** Classes whose content is not in fields, by tag, with what to give instead. Naming `Response` itself would make Node load its `fetch` (30 ms). */
-const OPAQUE: ReadonlyMap<string, string> = new Map([
+const OPAQUE_CLASS_HINTS: ReadonlyMap<string, string> = new Map([
   ["Map", "Give its entries: Object.fromEntries(map)."],
   ["Set", "Give an array of its values: [...set]."],
   ["Promise", "Await it first."],
@@ -23,11 +23,11 @@ const OPAQUE: ReadonlyMap<string, string> = new Map([
 function hintFor(value: object): string | undefined {
   if (ArrayBuffer.isView(value)) return BYTES_HINT;
   if (value instanceof Error) return "Give its message, or throw it.";
-  return OPAQUE.get(Object.prototype.toString.call(value).slice("[object ".length, -1));
+  return OPAQUE_CLASS_HINTS.get(Object.prototype.toString.call(value).slice("[object ".length, -1));
 }
 
 /** Returns why an instance would be recorded as if it were empty; undefined if its fields hold its content. @param keys its own enumerable keys */
-export function opaqueInstance(value: object, keys: readonly string[]): { readonly problem: string; readonly hint: string } | undefined {
+export function findOpaqueProblem(value: object, keys: readonly string[]): { readonly problem: string; readonly hint: string } | undefined {
   const hint = hintFor(value);
   if (hint === undefined && keys.length > 0) return undefined;
   const name = nameOf(value);

@@ -18,10 +18,10 @@ export function parseExactly(
   text: string,
   reviver?: (key: string, value: unknown, context?: { readonly source?: string }) => unknown,
 ): unknown {
-  const keys = escapedKeys(text);
+  const keys = findEscapedKeys(text);
   // oxlint-disable-next-line no-restricted-properties -- the one place
   if (keys.length === 0) return JSON.parse(text, reviver);
-  const mark = unusedMark(text);
+  const mark = findUnusedMark(text);
   const names: string[] = [];
   let renamed = "";
   let end = 0;
@@ -33,12 +33,12 @@ export function parseExactly(
   }
   // oxlint-disable-next-line no-restricted-properties -- see above
   const value: unknown = JSON.parse(renamed + text.slice(end), reviver);
-  nameKeys(value, (key) => (key.startsWith(mark) ? names[Number(key.slice(mark.length))] : undefined));
+  renameKeys(value, (key) => (key.startsWith(mark) ? names[Number(key.slice(mark.length))] : undefined));
   return value;
 }
 
 /** Returns a short string that does not occur in the text, found in one pass. */
-function unusedMark(text: string): string {
+function findUnusedMark(text: string): string {
   const used = new Set(Array.from(text.matchAll(/\uE000(\d+)\./gu), ([, number]) => number));
   let number = 0;
   while (used.has(String(number))) number++;
@@ -51,12 +51,12 @@ interface Span {
 }
 
 /** Returns the positions of the keys with a backslash, quotes included. */
-function escapedKeys(text: string): readonly Span[] {
+function findEscapedKeys(text: string): readonly Span[] {
   let backslash = text.indexOf(BACKSLASH);
   if (backslash < 0) return [];
   const keys: Span[] = [];
   for (let start = text.indexOf(QUOTE); start >= 0;) {
-    const end = endOfString(text, start + 1) + 1;
+    const end = findStringEnd(text, start + 1) + 1;
     if (backslash < start) {
       backslash = text.indexOf(BACKSLASH, start);
       if (backslash < 0) return keys;
@@ -74,7 +74,7 @@ function isKey(text: string, end: number): boolean {
 }
 
 /** Returns the offset of the closing quote, which is the first quote after an even number of backslashes, or of the end of the text. */
-export function endOfString(text: string, start: number): number {
+export function findStringEnd(text: string, start: number): number {
   for (let at = text.indexOf(QUOTE, start); at >= 0; at = text.indexOf(QUOTE, at + 1)) {
     let before = at - 1;
     while (before >= start && text[before] === BACKSLASH) before--;
@@ -84,7 +84,7 @@ export function endOfString(text: string, start: number): number {
 }
 
 /** Renames keys in place; their order is kept. Iterative, because parsed JSON may be nested deeper than the stack allows. */
-function nameKeys(value: unknown, nameOf: (key: string) => string | undefined): void {
+function renameKeys(value: unknown, nameOf: (key: string) => string | undefined): void {
   const open: unknown[] = [value];
   while (open.length > 0) {
     const container = open.pop();

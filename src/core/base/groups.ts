@@ -1,7 +1,7 @@
 import { getOrAdd } from "./get-or-add.ts";
 
 /** Values grouped by key; the values of one key are found without scanning the others. */
-export class Groups<Key, Value> {
+export class MultiMap<Key, Value> {
   readonly #groups = new Map<Key, Set<Value>>();
 
   add(key: Key, value: Value): void {
@@ -15,7 +15,7 @@ export class Groups<Key, Value> {
   }
 
   /** Returns the values of a key, in the order in which they were added. */
-  of(key: Key): readonly Value[] {
+  get(key: Key): readonly Value[] {
     const group = this.#groups.get(key);
     return group === undefined ? [] : [...group];
   }

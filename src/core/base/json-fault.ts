@@ -1,6 +1,6 @@
 /** Finds what is wrong with JSON text, where, and what to write instead. Slow and exact: only for text that failed to parse. */
 
-export interface JsonFault {
+export interface JsonProblem {
   /** Offset in UTF-16 units. */
   readonly at: number;
   readonly problem: string;
@@ -8,8 +8,8 @@ export interface JsonFault {
 }
 
 /** Returns the first violation of RFC 8259, or the first duplicate key in an object; undefined if there is none. */
-export function findJsonFault(text: string): JsonFault | undefined {
-  return new FaultFinder(text).find();
+export function findJsonProblem(text: string): JsonProblem | undefined {
+  return new ProblemFinder(text).find();
 }
 
 const CONTROL = /[\u0000-\u001f]/u;
@@ -22,7 +22,7 @@ const ONE_VALUE = "Send one JSON value and nothing else, without code fences or 
 type Expected = "value" | "first-item" | "first-key" | "key" | "separator";
 
 /** Each step reads one token and returns what it expects next; without recursion, deeply nested text cannot overflow the stack. */
-class FaultFinder {
+class ProblemFinder {
   readonly #text: string;
   #at = 0;
   /** The keys of each open object; undefined for an open array. */
@@ -32,26 +32,26 @@ class FaultFinder {
     this.#text = text;
   }
 
-  find(): JsonFault | undefined {
+  find(): JsonProblem | undefined {
     let expected: Expected = "value";
     for (;;) {
       this.#skipSpace();
       const char = this.#text[this.#at];
       const done = expected === "separator" && this.#open.length === 0;
-      if (char === undefined) return done ? undefined : this.#fault("the text ends too early", COMPLETE);
-      if (done) return this.#fault(`${this.#found()} after the end of the value`, ONE_VALUE);
+      if (char === undefined) return done ? undefined : this.#createProblem("the text ends too early", COMPLETE);
+      if (done) return this.#createProblem(`${this.#found()} after the end of the value`, ONE_VALUE);
       const next = this.#token(char, expected);
       if (typeof next === "object") return next;
       expected = next;
     }
   }
 
-  #token(char: string, expected: Expected): JsonFault | Expected {
+  #token(char: string, expected: Expected): JsonProblem | Expected {
     if (expected === "separator") return this.#separator(char);
     return expected === "key" || expected === "first-key" ? this.#key(char, expected) : this.#value(char, expected);
   }
 
-  #value(char: string, expected: Expected): JsonFault | Expected {
+  #value(char: string, expected: Expected): JsonProblem | Expected {
     if (char === "{") return this.#openObject();
     if (char === "[") {
       this.#open.push(undefined);
@@ -67,7 +67,7 @@ class FaultFinder {
       }
     }
     const end = endOfNumber(this.#text, this.#at);
-    if (end === this.#at) return this.#fault(`expected a value, found ${this.#found()}`, valueHint(char));
+    if (end === this.#at) return this.#createProblem(`expected a value, found ${this.#found()}`, valueHint(char));
     this.#at = end;
     return "separator";
   }
@@ -84,11 +84,11 @@ class FaultFinder {
     return "separator";
   }
 
-  #key(char: string, expected: Expected): JsonFault | Expected {
+  #key(char: string, expected: Expected): JsonProblem | Expected {
     if (char === "}" && expected === "first-key") return this.#close();
     if (char !== '"') {
       const trailing = char === "}";
-      return this.#fault(
+      return this.#createProblem(
         trailing ? 'a "," before "}"' : `expected a key, found ${this.#found()}`,
         trailing ? "Leave out the comma after the last item." : 'Write keys in double quotes: {"key": 1}.',
       );
@@ -103,29 +103,29 @@ class FaultFinder {
     }
     if (typeof key === "string") keys?.add(key);
     this.#skipSpace();
-    if (this.#text[this.#at] !== ":") return this.#fault(`expected ":", found ${this.#found()}`, 'Write members as "key": value.');
+    if (this.#text[this.#at] !== ":") return this.#createProblem(`expected ":", found ${this.#found()}`, 'Write members as "key": value.');
     this.#at++;
     return "value";
   }
 
-  #separator(char: string): JsonFault | Expected {
+  #separator(char: string): JsonProblem | Expected {
     const object = this.#open.at(-1) !== undefined;
     const close = object ? "}" : "]";
     if (char === close) return this.#close();
     if (char !== ",")
-      return this.#fault(
+      return this.#createProblem(
         `expected "," or "${close}", found ${this.#found()}`,
         'Put a comma between items, and write a double quote inside a string as \\".',
       );
     this.#at++;
     if (object) return "key";
     this.#skipSpace();
-    if (this.#text[this.#at] === "]") return this.#fault('a "," before "]"', "Leave out the comma after the last item.");
+    if (this.#text[this.#at] === "]") return this.#createProblem('a "," before "]"', "Leave out the comma after the last item.");
     return "value";
   }
 
   /** Reads a string, or returns what is wrong with it. */
-  #string(): JsonFault | undefined {
+  #string(): JsonProblem | undefined {
     const text = this.#text;
     for (this.#at++; this.#at < text.length; this.#at++) {
       const char = text.charAt(this.#at);
@@ -134,15 +134,15 @@ class FaultFinder {
         return undefined;
       }
       if (CONTROL.test(char))
-        return this.#fault(`${this.#found()} inside a string`, "Write control characters as escapes: \\n, \\t, \\u0000.");
+        return this.#createProblem(`${this.#found()} inside a string`, "Write control characters as escapes: \\n, \\t, \\u0000.");
       if (char !== "\\") continue;
       const escape = text.charAt(this.#at + 1);
       const valid = escape === "u" ? HEX.test(text.slice(this.#at + 2, this.#at + 6)) : escape !== "" && '"\\/bfnrt'.includes(escape);
       if (!valid && escape !== "")
-        return this.#fault(`${JSON.stringify(`\\${escape}`)} is not an escape of JSON`, "Write a backslash inside a string as \\\\.");
+        return this.#createProblem(`${JSON.stringify(`\\${escape}`)} is not an escape of JSON`, "Write a backslash inside a string as \\\\.");
       this.#at++;
     }
-    return this.#fault("a string is not closed", COMPLETE);
+    return this.#createProblem("a string is not closed", COMPLETE);
   }
 
   #skipSpace(): void {
@@ -159,7 +159,7 @@ class FaultFinder {
     return shorten(JSON.stringify(word));
   }
 
-  #fault(problem: string, hint: string): JsonFault {
+  #createProblem(problem: string, hint: string): JsonProblem {
     return { at: Math.min(this.#at, this.#text.length), problem, hint };
   }
 }

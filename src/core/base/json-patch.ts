@@ -1,10 +1,10 @@
 /** Computes and applies differences between JSON values: RFC 6902 with `add`, `replace` and `remove`. */
-import { own } from "./own.ts";
+import { getOwn } from "./own.ts";
 import { ToolError } from "../error.ts";
 import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
-import { escapeStep, unescapeStep } from "./json-pointer.ts";
-import { typeInWords } from "./wording.ts";
-import { beginning } from "./short-text.ts";
+import { escapePointerStep, unescapePointerStep } from "./json-pointer.ts";
+import { describeValueType } from "./wording.ts";
+import { firstChars } from "./short-text.ts";
 
 /** Steps in the order they are applied. A path is a JSON Pointer (RFC 6901); the empty path is the whole value. */
 export type JsonPatch = readonly JsonPatchStep[];
@@ -61,7 +61,7 @@ function addObjectSteps(steps: JsonPatchStep[], before: JsonObject, after: JsonO
   let common = 0;
   for (const key of Object.keys(before)) {
     const from = before[key];
-    const to = own(after, key);
+    const to = getOwn(after, key);
     if (to !== undefined) common++;
     if (from === to) kept = true;
     else kept = addSteps(steps, from, to, join(path, key), depthLeft) || kept;
@@ -117,11 +117,11 @@ function isEqual(one: JsonValue | undefined, other: JsonValue | undefined, depth
   if (!isJsonObject(one) || !isJsonObject(other)) return false;
   const keys = Object.keys(one);
   if (keys.length !== Object.keys(other).length) return false;
-  return keys.every((key) => isEqual(one[key], own(other, key), depthLeft - 1));
+  return keys.every((key) => isEqual(one[key], getOwn(other, key), depthLeft - 1));
 }
 
 function join(path: string, key: string): string {
-  return `${path}/${/[~/]/.test(key) ? escapeStep(key) : key}`;
+  return `${path}/${/[~/]/.test(key) ? escapePointerStep(key) : key}`;
 }
 
 /**
@@ -189,7 +189,7 @@ class Draft {
     let container = this.#own(this.#root);
     this.#root = container;
     for (const key of keys) {
-      const child = this.#own(Array.isArray(container) ? container[this.#index(key, container.length - 1)] : own(container, key));
+      const child = this.#own(Array.isArray(container) ? container[this.#index(key, container.length - 1)] : getOwn(container, key));
       if (Array.isArray(container)) container[Number(key)] = child;
       else setMember(container, key, child);
       container = child;
@@ -217,7 +217,7 @@ class Draft {
   /** Returns the container to change instead of `value`: a copy the first time, then the same copy. */
   #own(value: JsonValue | undefined): Container {
     if (typeof value !== "object" || value === null) {
-      throw this.#misfit(value === undefined ? "there is no value to change it in" : `its path leads into ${typeInWords(value)}`);
+      throw this.#misfit(value === undefined ? "there is no value to change it in" : `its path leads into ${describeValueType(value)}`);
     }
     const owned = this.#owned.get(value);
     if (owned !== undefined) return owned;
@@ -241,7 +241,7 @@ class Draft {
     if (keys.length > DEFAULT_MAX_DEPTH) throw this.#misfit(`its path is longer than ${DEFAULT_MAX_DEPTH} keys`);
     if (!path.includes("~")) return keys;
     if (keys.some((key) => BROKEN_ESCAPE.test(key))) throw this.#misfit('its path has a "~" that is neither "~0" nor "~1"');
-    return keys.map(unescapeStep);
+    return keys.map(unescapePointerStep);
   }
 
   #misfit(problem: string): ToolError {
@@ -261,6 +261,6 @@ function setMember(object: Record<string, JsonValue>, key: string, value: JsonVa
 const MAX_QUOTE = 200;
 
 function quote(value: JsonValue | undefined): string {
-  if (typeof value !== "string") return value === undefined ? "missing" : typeInWords(value);
-  return JSON.stringify(beginning(value, MAX_QUOTE));
+  if (typeof value !== "string") return value === undefined ? "missing" : describeValueType(value);
+  return JSON.stringify(firstChars(value, MAX_QUOTE));
 }

@@ -1,22 +1,22 @@
-/** Steps into a JSON value, in the notation of `jsonPath`: reads and follows them. */
+/** Steps into a JSON value, in the notation of `formatJsonPath`: reads and follows them. */
 import { isJsonArray, isJsonObject, type JsonValue } from "./json.ts";
 import { parseJson } from "./parse-json.ts";
-import { plural, typeInWords } from "./wording.ts";
+import { plural, describeValueType } from "./wording.ts";
 
 /** A key, or an index written in brackets. */
 export type JsonStep = string | number;
 
 const NAME = /\.([^.[\]"]{1,1024})/uy;
 const INDEX = /\[(\d{1,15})\]/uy;
-const QUOTED = /\[("(?:[^"\\]|\\.){0,1024}")\]/uy;
-const PLAIN_QUOTED = /\['([^'\\]{0,1024})'\]/uy;
+const DOUBLE_QUOTED = /\[("(?:[^"\\]|\\.){0,1024}")\]/uy;
+const SINGLE_QUOTED = /\['([^'\\]{0,1024})'\]/uy;
 
 /**
  * Returns the step `.key`, `[0]`, `["any key"]` or `['any key']` that begins at `at`, and where it ends; undefined if there is none.
  *
  * @param name a sticky pattern with a group, for the name after a dot, if the path is inside a longer text
  */
-export function stepAt(text: string, at: number, name: RegExp = NAME): { readonly step: JsonStep; readonly end: number } | undefined {
+export function parseStepAt(text: string, at: number, name: RegExp = NAME): { readonly step: JsonStep; readonly end: number } | undefined {
   if (text[at] === ".") {
     const found = matchAt(name, text, at);
     return found === null ? undefined : { step: found[1] ?? "", end: at + found[0].length };
@@ -24,9 +24,9 @@ export function stepAt(text: string, at: number, name: RegExp = NAME): { readonl
   if (text[at] !== "[") return undefined;
   const index = matchAt(INDEX, text, at);
   if (index !== null) return { step: Number(index[1]), end: at + index[0].length };
-  const plain = matchAt(PLAIN_QUOTED, text, at);
+  const plain = matchAt(SINGLE_QUOTED, text, at);
   if (plain !== null) return { step: plain[1] ?? "", end: at + plain[0].length };
-  const quoted = matchAt(QUOTED, text, at);
+  const quoted = matchAt(DOUBLE_QUOTED, text, at);
   const key = quoted === null ? undefined : unquote(quoted[1] ?? "");
   return quoted === null || key === undefined ? undefined : { step: key, end: at + quoted[0].length };
 }
@@ -38,10 +38,10 @@ export function matchAt(pattern: RegExp, text: string, at: number): RegExpExecAr
 }
 
 /** Returns the steps from `at` to the end of the text; undefined if there is anything else. */
-export function readSteps(text: string, at: number): readonly JsonStep[] | undefined {
+export function parseSteps(text: string, at: number): readonly JsonStep[] | undefined {
   const steps: JsonStep[] = [];
   while (at < text.length) {
-    const next = stepAt(text, at);
+    const next = parseStepAt(text, at);
     if (next === undefined) return undefined;
     steps.push(next.step);
     at = next.end;
@@ -53,10 +53,10 @@ const MAX_PATH_STEPS = 64;
 const MAX_PATH_CHARS = 16_384;
 
 /** Returns the steps of `a.b[0]["c.d"]`, with or without a leading `$`; none for `""` and `$`, undefined for an invalid or too long path. */
-export function readPath(text: string): readonly JsonStep[] | undefined {
+export function parsePathSteps(text: string): readonly JsonStep[] | undefined {
   if (text.length > MAX_PATH_CHARS) return undefined;
   const path = /^[^$.[]/u.test(text) ? `.${text}` : text;
-  const steps = readSteps(path, path.startsWith("$") ? 1 : 0);
+  const steps = parseSteps(path, path.startsWith("$") ? 1 : 0);
   return steps === undefined || steps.length > MAX_PATH_STEPS ? undefined : steps;
 }
 
@@ -70,27 +70,27 @@ function unquote(quoted: string): string | undefined {
 }
 
 /** Returns the value one step down, own properties only. In an array, a key of digits counts as an index. */
-export function childOf(value: JsonValue, step: JsonStep): JsonValue | undefined {
+export function getChild(value: JsonValue, step: JsonStep): JsonValue | undefined {
   if (isJsonArray(value)) return /^\d{1,15}$/u.test(String(step)) ? value[Number(step)] : undefined;
   return isJsonObject(value) && Object.hasOwn(value, String(step)) ? value[String(step)] : undefined;
 }
 
 /** The value at the end of a path, or where the path ends. */
-export type Followed = { readonly value: JsonValue } | { readonly missing: JsonStep; readonly in: JsonValue };
+export type PathLookup = { readonly value: JsonValue } | { readonly missing: JsonStep; readonly in: JsonValue };
 
 /** Follows the steps into a value, own properties only. */
-export function followSteps(value: JsonValue, steps: readonly JsonStep[]): Followed {
+export function followSteps(value: JsonValue, steps: readonly JsonStep[]): PathLookup {
   let found = value;
   for (const step of steps) {
-    const inside = childOf(found, step);
+    const inside = getChild(found, step);
     if (inside === undefined) return { missing: step, in: found };
     found = inside;
   }
   return { value: found };
 }
 
-/** Describes where a path ends: `"a" is not in an empty object`. @param outline describes the value in which it ends. @default `outlineOf` */
-export function describeMissing(step: JsonStep, value: JsonValue, outline: string = outlineOf(value)): string {
+/** Describes where a path ends: `"a" is not in an empty object`. @param outline describes the value in which it ends. @default `describeOutline` */
+export function describeMissingStep(step: JsonStep, value: JsonValue, outline: string = describeOutline(value)): string {
   return `${typeof step === "number" ? `[${step}]` : JSON.stringify(step.slice(0, 100))} is not in ${outline}`;
 }
 
@@ -98,9 +98,9 @@ const MAX_NAMED_KEYS = 10;
 const MAX_KEY_LENGTH = 40;
 
 /** Describes a value that does not have the next step: `an object with the keys "a", "b"`. */
-export function outlineOf(value: JsonValue): string {
+export function describeOutline(value: JsonValue): string {
   if (isJsonArray(value)) return `an array of ${plural(value.length, "item")}`;
-  if (!isJsonObject(value)) return typeInWords(value);
+  if (!isJsonObject(value)) return describeValueType(value);
   const keys = Object.keys(value);
   if (keys.length === 0) return "an empty object";
   const named = keys.slice(0, MAX_NAMED_KEYS).map((key) => JSON.stringify(key.slice(0, MAX_KEY_LENGTH)));

@@ -1,8 +1,8 @@
 /** JSON values: their types, and a frozen copy with limits. */
-import { isInstanceOfClass, opaqueInstance } from "./class-instance.ts";
+import { isInstanceOfClass, findOpaqueProblem } from "./class-instance.ts";
 import { ToolError, type ToolErrorOptions } from "../error.ts";
 import type { JsonLimits } from "./json-limits.ts";
-import { beginning } from "./short-text.ts";
+import { firstChars } from "./short-text.ts";
 
 /** A JSON value that contains no other. */
 export type JsonPrimitive = string | number | boolean | null;
@@ -28,7 +28,7 @@ interface CopyState {
   /** Whether to leave out what exceeds a limit, instead of throwing. */
   readonly fits: boolean;
   wasCut: boolean;
-  readonly lookFor: LookFor | undefined;
+  readonly lookFor: TextTest | undefined;
   found: boolean;
   /** The object at which the quick copy gave up, and its keys up to there: listing all of its keys would take as long again. */
   readonly listed: QuickCopy["listed"];
@@ -56,16 +56,16 @@ export interface JsonCopy {
 export function copyJson(value: unknown, limits: JsonLimits = NO_LIMITS): JsonCopy {
   const quick = new QuickCopy(limits, undefined);
   const copied = quick.copy(value, limits.maxDepth ?? DEFAULT_MAX_DEPTH);
-  if (copied !== UNUSUAL) return { value: copied, dropped: NOTHING_DROPPED };
+  if (copied !== NEEDS_SLOW_COPY) return { value: copied, dropped: NOTHING_DROPPED };
   const state = copyState(limits, quick, false);
   return { value: copySlowly(value, state), dropped: state.dropped };
 }
 
-/** Tests a text; called for texts of at least `MIN_LOOKED_AT` UTF-16 units. */
-export type LookFor = (text: string) => boolean;
+/** Tests a text; called for texts of at least `MIN_TESTED_CHARS` UTF-16 units. */
+export type TextTest = (text: string) => boolean;
 
-/** Minimum length of texts passed to a `LookFor`. */
-const MIN_LOOKED_AT = 24;
+/** Minimum length of texts passed to a `TextTest`. */
+const MIN_TESTED_CHARS = 24;
 
 export interface FittedJson {
   readonly value: JsonValue;
@@ -83,27 +83,27 @@ export interface FittedJson {
  *
  * @throws ToolError `not_json` with the `$` path
  */
-export function fitJson(value: unknown, limits: JsonLimits, lookFor: LookFor): FittedJson {
+export function fitJson(value: unknown, limits: JsonLimits, lookFor: TextTest): FittedJson {
   const quick = new QuickCopy(limits, lookFor);
   const copied = quick.copy(value, limits.maxDepth ?? DEFAULT_MAX_DEPTH);
-  if (copied !== UNUSUAL) return { value: copied, wasCut: false, found: quick.found, maxBytes: quick.maxBytes(limits) };
+  if (copied !== NEEDS_SLOW_COPY) return { value: copied, wasCut: false, found: quick.found, maxBytes: quick.maxBytes(limits) };
   const state = copyState(limits, quick, true);
   return { value: copySlowly(value, state), wasCut: state.wasCut, found: state.found, maxBytes: undefined };
 }
 
 const NO_LIMITS: JsonLimits = Object.freeze({});
-const UNUSUAL = Symbol("unusual");
+const NEEDS_SLOW_COPY = Symbol("unusual");
 
 /** Copies values that are already plain JSON. Gives up at the first one that needs a decision, a message or a path. */
 class QuickCopy {
   #nodesLeft: number;
   #charsLeft: number;
   #wideKeysLeft: number;
-  readonly lookFor: LookFor | undefined;
+  readonly lookFor: TextTest | undefined;
   found = false;
   listed: { readonly object: object; readonly keys: readonly string[] } | undefined = undefined;
 
-  constructor(limits: JsonLimits, lookFor: LookFor | undefined) {
+  constructor(limits: JsonLimits, lookFor: TextTest | undefined) {
     this.#nodesLeft = limits.maxNodes ?? DEFAULT_MAX_NODES;
     this.#charsLeft = limits.maxChars ?? DEFAULT_MAX_CHARS;
     this.#wideKeysLeft = limits.maxWideKeys ?? Infinity;
@@ -115,50 +115,50 @@ class QuickCopy {
     return (maxChars - this.#charsLeft) * 6 + (maxNodes - this.#nodesLeft + 1) * 30;
   }
 
-  copy(value: unknown, depthLeft: number): JsonValue | typeof UNUSUAL {
+  copy(value: unknown, depthLeft: number): JsonValue | typeof NEEDS_SLOW_COPY {
     switch (typeof value) {
       case "string":
-        if (value.length >= MIN_LOOKED_AT && !this.found && this.lookFor?.(value) === true) this.found = true;
-        return (this.#charsLeft -= value.length) < 0 ? UNUSUAL : value;
+        if (value.length >= MIN_TESTED_CHARS && !this.found && this.lookFor?.(value) === true) this.found = true;
+        return (this.#charsLeft -= value.length) < 0 ? NEEDS_SLOW_COPY : value;
       case "number":
-        return Number.isFinite(value) ? value + 0 : UNUSUAL; // JSON text has no -0
+        return Number.isFinite(value) ? value + 0 : NEEDS_SLOW_COPY; // JSON text has no -0
       case "boolean":
         return value;
       case "object":
         if (value === null) return null;
-        return depthLeft === 0 ? UNUSUAL : this.#copyObject(value, depthLeft - 1);
+        return depthLeft === 0 ? NEEDS_SLOW_COPY : this.#copyObject(value, depthLeft - 1);
       default:
-        return UNUSUAL;
+        return NEEDS_SLOW_COPY;
     }
   }
 
-  #copyObject(value: object, depthLeft: number): JsonValue | typeof UNUSUAL {
+  #copyObject(value: object, depthLeft: number): JsonValue | typeof NEEDS_SLOW_COPY {
     try {
       if (Array.isArray(value)) return this.#copyArray(value, depthLeft);
       const prototype: unknown = Object.getPrototypeOf(value);
-      if (prototype !== null && (prototype !== Object.prototype || !isPrototypeBare())) return UNUSUAL;
+      if (prototype !== null && (prototype !== Object.prototype || !isObjectPrototypeClean())) return NEEDS_SLOW_COPY;
       return this.#copyFields(value as Readonly<Record<string, unknown>>, depthLeft); // own keys can be read of any object
     } catch {
-      return UNUSUAL; // a getter or a proxy threw: the slow copy reports where
+      return NEEDS_SLOW_COPY; // a getter or a proxy threw: the slow copy reports where
     }
   }
 
   /** Iterates over the object itself, which allocates no array of keys and reads fields by position: half the time of `Object.keys`. */
-  #copyFields(fields: Readonly<Record<string, unknown>>, depthLeft: number): JsonValue | typeof UNUSUAL {
+  #copyFields(fields: Readonly<Record<string, unknown>>, depthLeft: number): JsonValue | typeof NEEDS_SLOW_COPY {
     const copy: Record<string, JsonValue> = {};
     let width = 0;
     let chars = 0;
     for (const key in fields) {
       if (++width > WIDE_OBJECT_KEYS && this.#isTooWide(width)) {
         this.listed = { object: fields, keys: [...Object.keys(copy), key] };
-        return UNUSUAL;
+        return NEEDS_SLOW_COPY;
       }
       const item = this.copy(fields[key], depthLeft);
-      if (item === UNUSUAL || key === "__proto__") return UNUSUAL;
+      if (item === NEEDS_SLOW_COPY || key === "__proto__") return NEEDS_SLOW_COPY;
       chars += key.length;
       copy[key] = item;
     }
-    if ((this.#nodesLeft -= width) < 0 || (this.#charsLeft -= chars) < 0) return UNUSUAL;
+    if ((this.#nodesLeft -= width) < 0 || (this.#charsLeft -= chars) < 0) return NEEDS_SLOW_COPY;
     return Object.freeze(copy);
   }
 
@@ -168,13 +168,13 @@ class QuickCopy {
     return this.#wideKeysLeft < 0 || width > this.#nodesLeft;
   }
 
-  #copyArray(value: readonly unknown[], depthLeft: number): JsonValue | typeof UNUSUAL {
+  #copyArray(value: readonly unknown[], depthLeft: number): JsonValue | typeof NEEDS_SLOW_COPY {
     const { length } = value;
-    if (typeof length !== "number" || (this.#nodesLeft -= length) < 0) return UNUSUAL; // a proxy may have any length
+    if (typeof length !== "number" || (this.#nodesLeft -= length) < 0) return NEEDS_SLOW_COPY; // a proxy may have any length
     const copy = new Array<JsonValue>(length); // oxlint-disable-line unicorn/no-new-array -- one that grows keeps room for 17
     for (let index = 0; index < length; index++) {
       const item = this.copy(value[index], depthLeft);
-      if (item === UNUSUAL) return UNUSUAL;
+      if (item === NEEDS_SLOW_COPY) return NEEDS_SLOW_COPY;
       copy[index] = item;
     }
     return Object.freeze(copy);
@@ -182,7 +182,7 @@ class QuickCopy {
 }
 
 /** Whether iterating over a plain object visits only its own keys, because `Object.prototype` has no enumerable ones. */
-export function isPrototypeBare(): boolean {
+export function isObjectPrototypeClean(): boolean {
   for (const _ in Object.prototype) return false;
   return true;
 }
@@ -207,10 +207,10 @@ function copyState(limits: JsonLimits, quick: QuickCopy, fits: boolean): CopySta
 function copySlowly(value: unknown, state: CopyState): JsonValue {
   try {
     const copy = copyValue(value, 0, state, ROOT);
-    if (copy === undefined) throw notJson("undefined is not JSON", ROOT);
+    if (copy === undefined) throw notJsonError("undefined is not JSON", ROOT);
     return copy;
   } catch (error: unknown) {
-    throw error instanceof ToolError ? error : notJson("looking into it threw", ROOT, { cause: error }); // a proxy trap threw
+    throw error instanceof ToolError ? error : notJsonError("looking into it threw", ROOT, { cause: error }); // a proxy trap threw
   }
 }
 
@@ -230,59 +230,59 @@ function copyValue(value: unknown, depth: number, state: CopyState, place: Place
     case "string":
       return copyText(value, state, place);
     case "number":
-      if (!Number.isFinite(value)) throw notJson(`${value} is not a JSON number`, place);
+      if (!Number.isFinite(value)) throw notJsonError(`${value} is not a JSON number`, place);
       return value + 0;
     case "boolean":
       return value;
     case "object":
       return value === null ? null : copyObject(value, depth, state, place);
     case "bigint":
-      throw notJson("a bigint is not JSON", place, { hint: "Give it as a string: String(value)." });
+      throw notJsonError("a bigint is not JSON", place, { hint: "Give it as a string: String(value)." });
     default:
-      throw notJson(value === undefined ? "undefined is not JSON" : `a ${typeof value} is not JSON`, place);
+      throw notJsonError(value === undefined ? "undefined is not JSON" : `a ${typeof value} is not JSON`, place);
   }
 }
 
 function copyText(text: string, state: CopyState, place: Place): string {
-  if (text.length >= MIN_LOOKED_AT && !state.found && state.lookFor?.(text) === true) state.found = true;
+  if (text.length >= MIN_TESTED_CHARS && !state.found && state.lookFor?.(text) === true) state.found = true;
   const room = state.charsLeft;
   if ((state.charsLeft -= text.length) >= 0) return text;
-  leaveOut("text", state, place);
+  recordOverflow("text", state, place);
   state.charsLeft = state.nodesLeft = 0;
   const splitsPair = room > 0 && /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(room - 1, room + 1));
   return text.slice(0, splitsPair ? room - 1 : room);
 }
 
 /** Records that something does not fit. @throws ToolError `too_large`, if everything must fit */
-function leaveOut(what: string, state: CopyState, place: Place): void {
-  if (!state.fits) throw tooLarge(what, place);
+function recordOverflow(what: string, state: CopyState, place: Place): void {
+  if (!state.fits) throw tooLargeError(what, place);
   state.wasCut = true;
 }
 
 /** Counts one more value, and returns whether there is room for it: earlier values keep all of their content. */
-function hasRoom(state: CopyState, place: Place): boolean {
+function reserveValue(state: CopyState, place: Place): boolean {
   if (--state.nodesLeft >= 0) return true;
-  leaveOut("values", state, place);
+  recordOverflow("values", state, place);
   state.nodesLeft = 0;
   return false;
 }
 
 /** Returns the keys to copy; for a wide object, as many as there is room for. */
-function keysOf(value: object, state: CopyState, place: Place): readonly string[] {
+function keysToCopy(value: object, state: CopyState, place: Place): readonly string[] {
   const { listed, wideKeysLeft: room, nodesLeft } = state;
   // An object used twice was listed in part when there was no room left; before that, there is room for all of its keys.
   const keys = listed?.object === value && listed.keys.length > Math.min(room, nodesLeft) ? listed.keys : Object.keys(value);
   if (keys.length <= WIDE_OBJECT_KEYS || (state.wideKeysLeft -= keys.length) >= 0) return keys;
-  leaveOut("keys", state, place);
+  recordOverflow("keys", state, place);
   state.wideKeysLeft = 0;
   return keys.slice(0, room);
 }
 
 function copyObject(value: object, depth: number, state: CopyState, place: Place): JsonValue | undefined {
-  if (state.ancestors.has(value)) throw notJson("is circular: it contains itself", place);
+  if (state.ancestors.has(value)) throw notJsonError("is circular: it contains itself", place);
   if (depth >= state.maxDepth) {
     const problem = `nesting deeper than ${state.maxDepth} levels`;
-    leaveOut(problem, state, place);
+    recordOverflow(problem, state, place);
     return `[left out: ${problem}]`;
   }
   state.ancestors.add(value);
@@ -299,21 +299,21 @@ function copyFields(value: object, depth: number, state: CopyState, place: Place
     if (replaced !== value) return copyValue(replaced, depth + 1, state, place);
   }
   const isInstance = isInstanceOfClass(value);
-  const keys = keysOf(value, state, place);
-  const opaque = isInstance ? opaqueInstance(value, keys) : undefined;
-  if (opaque !== undefined) throw notJson(opaque.problem, place, { hint: opaque.hint });
+  const keys = keysToCopy(value, state, place);
+  const opaque = isInstance ? findOpaqueProblem(value, keys) : undefined;
+  if (opaque !== undefined) throw notJsonError(opaque.problem, place, { hint: opaque.hint });
   const copy: Record<string, JsonValue> = {};
   for (const key of keys) {
-    if (!hasRoom(state, place)) break;
+    if (!reserveValue(state, place)) break;
     if ((state.charsLeft -= key.length) < 0) {
-      leaveOut("text", state, place);
+      recordOverflow("text", state, place);
       state.charsLeft = state.nodesLeft = 0;
       break;
     }
     const item = readProperty(value, key, place);
     if (item === undefined || (isInstance && typeof item === "function")) continue;
     if (key === "__proto__") {
-      drop(state, spell(place, key));
+      recordDropped(state, formatPath(place, key));
       continue;
     }
     const copied = copyValue(item, depth + 1, state, { parent: place, step: key });
@@ -325,7 +325,7 @@ function copyFields(value: object, depth: number, state: CopyState, place: Place
 function copyArray(value: readonly unknown[], depth: number, state: CopyState, place: Place): JsonValue {
   const copy: JsonValue[] = [];
   for (let index = 0; index < value.length; index++) {
-    if (!hasRoom(state, place)) break;
+    if (!reserveValue(state, place)) break;
     const item = value[index];
     copy.push(item === undefined ? null : (copyValue(item, depth + 1, state, { parent: place, step: index }) ?? null));
   }
@@ -336,7 +336,7 @@ function callToJson(toJson: Function, value: object, place: Place): unknown {
   try {
     return Reflect.apply(toJson, value, [""]);
   } catch (error: unknown) {
-    throw notJson("its toJSON() threw", place, { cause: error });
+    throw notJsonError("its toJSON() threw", place, { cause: error });
   }
 }
 
@@ -344,25 +344,25 @@ function readProperty(value: object, key: string, place: Place): unknown {
   try {
     return Reflect.get(value, key);
   } catch (error: unknown) {
-    throw notJson(`reading ${JSON.stringify(key)} threw`, place, { cause: error });
+    throw notJsonError(`reading ${JSON.stringify(key)} threw`, place, { cause: error });
   }
 }
 
-function drop(state: CopyState, path: string): void {
+function recordDropped(state: CopyState, path: string): void {
   if (state.dropped === NOTHING_DROPPED) Object.assign(state, { dropped: [] });
   state.dropped.push(path);
 }
 
-function spell(place: Place, step?: string | number): string {
+function formatPath(place: Place, step?: string | number): string {
   const steps: (string | number)[] = step === undefined ? [] : [step];
   for (let at: Place | undefined = place; at?.parent !== undefined; at = at.parent) steps.push(at.step);
-  return jsonPath(steps.reverse());
+  return formatJsonPath(steps.reverse());
 }
 
 const PLAIN_KEY = /^[A-Za-z_$][\w$-]*$/;
 
-/** Formats a `$` path: `jsonPath(["a", 1, "b c"])` is `$.a[1]["b c"]`. */
-export function jsonPath(steps: readonly (string | number)[]): string {
+/** Formats a `$` path: `formatJsonPath(["a", 1, "b c"])` is `$.a[1]["b c"]`. */
+export function formatJsonPath(steps: readonly (string | number)[]): string {
   let path = "$";
   for (const step of steps) {
     if (typeof step === "number") path += `[${step}]`;
@@ -371,13 +371,13 @@ export function jsonPath(steps: readonly (string | number)[]): string {
   return path;
 }
 
-function notJson(problem: string, place: Place, options: ToolErrorOptions = {}): ToolError {
-  return new ToolError("not_json", `${beginning(spell(place), MAX_SHOWN_PATH)}: ${problem}`, options);
+function notJsonError(problem: string, place: Place, options: ToolErrorOptions = {}): ToolError {
+  return new ToolError("not_json", `${firstChars(formatPath(place), MAX_SHOWN_PATH)}: ${problem}`, options);
 }
 
-function tooLarge(what: string, place: Place): ToolError {
+function tooLargeError(what: string, place: Place): ToolError {
   const amount = what.startsWith("nesting") ? what : `more ${what} than is allowed`;
-  return new ToolError("too_large", `${beginning(spell(place), MAX_SHOWN_PATH)}: ${amount}`);
+  return new ToolError("too_large", `${firstChars(formatPath(place), MAX_SHOWN_PATH)}: ${amount}`);
 }
 
 const MAX_SHOWN_PATH = 160;

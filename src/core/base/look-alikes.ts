@@ -1,7 +1,7 @@
 /** Letters that people mistake for others. */
 
 /** Invisible characters: zero-width joiners, tags, variation selectors. */
-export const SHAPELESS = /\p{Default_Ignorable_Code_Point}/gu;
+export const IGNORABLE_CHARACTERS = /\p{Default_Ignorable_Code_Point}/gu;
 
 /**
  * Letters of other scripts, each with the Latin letter or sign that it looks like.

@@ -13,7 +13,7 @@ const MAX_SEPARATORS = 4;
  * Differences in case and separators (`_ - . : /` and white space) are ignored. For up to 3 letters one edit is near, for up to 7 two, otherwise
  * three. Looks at every name once; if thousands are similar, some may be missed.
  */
-export function nearNames(name: string, names: Iterable<string>, max = 3): readonly string[] {
+export function findNearNames(name: string, names: Iterable<string>, max = 3): readonly string[] {
   const text = name.length > MAX_LENGTH ? "" : foldText(name);
   if (text === "") return [];
   let limit = text.length <= 3 ? 1 : text.length <= 7 ? 2 : 3;
@@ -22,7 +22,7 @@ export function nearNames(name: string, names: Iterable<string>, max = 3): reado
   const measure = new EditDistance(text, limit);
   let nearest: string[] = [];
   for (const candidate of alike) {
-    const distance = measure.to(foldText(candidate));
+    const distance = measure.distanceTo(foldText(candidate));
     if (distance > limit) continue;
     if (distance < limit) nearest = [];
     limit = distance;
@@ -37,7 +37,7 @@ export function didYouMean(
   names: Iterable<string>,
   write: (near: string) => string = (near) => JSON.stringify(near),
 ): string | undefined {
-  const [near] = nearNames(name, names, 1);
+  const [near] = findNearNames(name, names, 1);
   return near === undefined ? undefined : `Did you mean ${write(near)}?`;
 }
 
@@ -110,7 +110,7 @@ export class EditDistance {
   }
 
   /** Returns the distance, or any number above the limit if it is greater. */
-  to(other: string): number {
+  distanceTo(other: string): number {
     const limit = this.#limit;
     const { length } = this.#text;
     if (Math.abs(length - other.length) > limit) return limit + 1;

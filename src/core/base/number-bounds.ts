@@ -1,5 +1,5 @@
 /** Checks numbers in options and files, so that a wrong one is refused where it is set. */
-import { quoted } from "./wording.ts";
+import { quoteValue } from "./wording.ts";
 import { ToolError } from "../error.ts";
 
 /** The bounds of a number, both ends included. */
@@ -22,14 +22,14 @@ export const SIZE: Bounds = { ...COUNT, min: 0 };
 /** A port to listen on; 0 is any free port. */
 export const PORT: Bounds = { min: 0, max: 65_535, integer: true };
 /** A fraction or a probability. */
-export const PORTION: Bounds = { min: 0, max: 1, integer: false };
+export const FRACTION: Bounds = { min: 0, max: 1, integer: false };
 
-export function isWithin(value: unknown, { min, max, integer }: Bounds): value is number {
+export function isWithinBounds(value: unknown, { min, max, integer }: Bounds): value is number {
   return typeof value === "number" && value >= min && value <= max && (!integer || Number.isInteger(value));
 }
 
 /** Describes bounds: `an integer from 1 to 100`, `a number from 0 (0 = no limit)`. */
-export function numberWithin({ min, max, integer, zero }: Bounds): string {
+export function describeBounds({ min, max, integer, zero }: Bounds): string {
   const most = max >= Number.MAX_SAFE_INTEGER ? "" : ` to ${max}`;
   return `${integer ? "an integer" : "a number"} from ${min}${most}${zero === undefined ? "" : ` (0 = ${zero})`}`;
 }
@@ -41,6 +41,6 @@ export function numberWithin({ min, max, integer, zero }: Bounds): string {
  * @throws ToolError `invalid_argument` naming the setting, its value and what would work
  */
 export function checkNumber(value: unknown, what: string, bounds: Bounds): void {
-  if (value === undefined || isWithin(value, bounds)) return;
-  throw new ToolError("invalid_argument", `${what} is ${quoted(value)}; it takes ${numberWithin(bounds)}.`);
+  if (value === undefined || isWithinBounds(value, bounds)) return;
+  throw new ToolError("invalid_argument", `${what} is ${quoteValue(value)}; it takes ${describeBounds(bounds)}.`);
 }

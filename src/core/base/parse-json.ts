@@ -3,9 +3,9 @@ import { ToolError } from "../error.ts";
 import type { JsonLimits } from "./json-limits.ts";
 import type { JsonValue } from "./json.ts";
 import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS } from "./json.ts";
-import { endOfString, parseExactly } from "./exact-json.ts";
-import { findJsonFault } from "./json-fault.ts";
-import { shownNumber } from "./short-text.ts";
+import { findStringEnd, parseExactly } from "./exact-json.ts";
+import { findJsonProblem } from "./json-fault.ts";
+import { shortenNumber } from "./short-text.ts";
 
 export interface ParseOptions extends JsonLimits {
   /** How integers with more digits than a double can hold are read: `"string"` as a string, `"round"` as the nearest number. @default "refuse" */
@@ -25,17 +25,17 @@ export function parseJson(text: string, limits: ParseOptions = {}): JsonValue {
   const { maxChars = DEFAULT_MAX_CHARS, longIntegers = "refuse" } = limits;
   if (text.length > maxChars) throw new ToolError("too_large", `The JSON text has ${text.length} characters; ${maxChars} is the limit.`);
   const { maxDepth = DEFAULT_MAX_DEPTH, maxNodes = DEFAULT_MAX_NODES } = limits;
-  const keys = scan(text, { maxDepth, maxNodes, longIntegers });
+  const keys = scanJson(text, { maxDepth, maxNodes, longIntegers });
   const { maxWideKeys = Infinity } = limits;
-  if (keys > maxWideKeys && wideKeys(text) > maxWideKeys)
+  if (keys > maxWideKeys && countWideKeys(text) > maxWideKeys)
     throw new ToolError("too_large", `The JSON text has objects of more than ${maxWideKeys} keys in all.`);
   let value: JsonValue;
   try {
-    value = parseExactly(text, longIntegers === "string" && LONG_INTEGER.test(text) ? keepDigits : undefined) as JsonValue; // JSON by definition
+    value = parseExactly(text, longIntegers === "string" && LONG_INTEGER.test(text) ? stringifyLongNumber : undefined) as JsonValue; // JSON by definition
   } catch (error: unknown) {
-    throw faulty(text, error);
+    throw syntaxError(text, error);
   }
-  if (keys > 1 && countKeys(value) !== keys) throw faulty(text);
+  if (keys > 1 && countKeys(value) !== keys) throw syntaxError(text);
   return value;
 }
 
@@ -47,7 +47,7 @@ export const LONG_INTEGER = /\d{16}/u;
  *
  * @see https://github.com/tc39/proposal-json-parse-with-source for the third argument (Node 22)
  */
-export function keepDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+export function stringifyLongNumber(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
   if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
   const source = context?.source ?? "";
   return !Number.isFinite(value) || (/^-?\d+$/u.test(source) && String(value) !== source) ? source : value;
@@ -57,41 +57,41 @@ const QUOTE = 0x22;
 const SAFE_DIGITS = 15;
 
 /** Scans the text once, checks limits and numbers, and returns the number of keys, provided that the text is valid. */
-function scan(text: string, { maxDepth, maxNodes, longIntegers }: Required<Omit<ParseOptions, "maxChars" | "maxWideKeys">>): number {
+function scanJson(text: string, { maxDepth, maxNodes, longIntegers }: Required<Omit<ParseOptions, "maxChars" | "maxWideKeys">>): number {
   let depth = 0;
   let nodes = 0;
   let keys = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
-      at = endOfString(text, at + 1);
+      at = findStringEnd(text, at + 1);
     } else if (code === 0x2c) {
       nodes++;
     } else if (code === 0x3a) {
       keys++;
     } else if (code === 0x7b || code === 0x5b) {
       nodes++;
-      if (++depth > maxDepth) throw tooLarge(text, at, `nests deeper than ${maxDepth} levels`);
-      if (nodes > maxNodes) throw tooLarge(text, at, `holds more than ${maxNodes} values`);
+      if (++depth > maxDepth) throw tooLargeError(text, at, `nests deeper than ${maxDepth} levels`);
+      if (nodes > maxNodes) throw tooLargeError(text, at, `holds more than ${maxNodes} values`);
     } else if (code === 0x7d || code === 0x5d) {
       depth--;
     } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
-      at = checkNumber(text, at, longIntegers === "refuse") - 1;
+      at = scanNumber(text, at, longIntegers === "refuse") - 1;
     }
   }
-  if (nodes > maxNodes) throw tooLarge(text, text.length, `holds more than ${maxNodes} values`);
+  if (nodes > maxNodes) throw tooLargeError(text, text.length, `holds more than ${maxNodes} values`);
   return keys;
 }
 
 /** Returns the total number of keys in objects with more than `WIDE_OBJECT_KEYS` keys, counted in the text, which may be truncated. */
-export function wideKeys(text: string): number {
+export function countWideKeys(text: string): number {
   const open: number[] = [];
   let keys = 0;
   let wide = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
-      at = endOfString(text, at + 1);
+      at = findStringEnd(text, at + 1);
     } else if (code === 0x3a) {
       keys++;
     } else if (code === 0x7b || code === 0x5b) {
@@ -108,7 +108,7 @@ export function wideKeys(text: string): number {
 }
 
 /** Refuses a number that a double cannot hold; returns the offset after it. `JSON.parse` checks its grammar. */
-function checkNumber(text: string, start: number, refuseLong: boolean): number {
+function scanNumber(text: string, start: number, refuseLong: boolean): number {
   let end = start + 1;
   let integer = true;
   for (; end < text.length; end++) {
@@ -121,10 +121,10 @@ function checkNumber(text: string, start: number, refuseLong: boolean): number {
   const literal = text.slice(start, end);
   const number = Number(literal);
   if (number === Infinity || number === -Infinity) {
-    throw invalid(text, start, `the number ${shownNumber(literal)} is too large`, "Send it as a string, or as a number below 1.8e308.");
+    throw invalidJsonError(text, start, `the number ${shortenNumber(literal)} is too large`, "Send it as a string, or as a number below 1.8e308.");
   }
   if (refuseLong && integer && !Number.isSafeInteger(number) && String(number) !== literal) {
-    throw invalid(text, start, `the integer ${shownNumber(literal)} would lose digits`, `Send it as a string: "${shownNumber(literal)}".`);
+    throw invalidJsonError(text, start, `the integer ${shortenNumber(literal)} would lose digits`, `Send it as a string: "${shortenNumber(literal)}".`);
   }
   return end;
 }
@@ -141,22 +141,22 @@ function countKeys(value: JsonValue): number {
   return count;
 }
 
-function faulty(text: string, cause?: unknown): ToolError {
-  const fault = findJsonFault(text);
+function syntaxError(text: string, cause?: unknown): ToolError {
+  const fault = findJsonProblem(text);
   if (fault === undefined) return new ToolError("invalid_input", "The text is not JSON.", { cause });
-  return invalid(text, fault.at, fault.problem, fault.hint);
+  return invalidJsonError(text, fault.at, fault.problem, fault.hint);
 }
 
-function invalid(text: string, at: number, problem: string, hint: string): ToolError {
-  return new ToolError("invalid_input", `Not valid JSON at ${place(text, at)}: ${problem}.`, { hint });
+function invalidJsonError(text: string, at: number, problem: string, hint: string): ToolError {
+  return new ToolError("invalid_input", `Not valid JSON at ${formatPosition(text, at)}: ${problem}.`, { hint });
 }
 
-function tooLarge(text: string, at: number, problem: string): ToolError {
-  return new ToolError("too_large", `The JSON text ${problem}, at ${place(text, at)}.`);
+function tooLargeError(text: string, at: number, problem: string): ToolError {
+  return new ToolError("too_large", `The JSON text ${problem}, at ${formatPosition(text, at)}.`);
 }
 
 /** Returns `line 2, column 14`; both start at 1, columns in UTF-16 units. */
-function place(text: string, at: number): string {
+function formatPosition(text: string, at: number): string {
   let line = 1;
   let lineStart = 0;
   for (let next = text.indexOf("\n"); next >= 0 && next < at; next = text.indexOf("\n", lineStart)) {

@@ -1,6 +1,6 @@
 /** Redacts secrets in text about a server, and from it: the values of the environment variables that the server was given. */
 import { causesOf } from "./causes.ts";
-import { ToolError, hintsOf } from "../error.ts";
+import { ToolError, pickHints } from "../error.ts";
 
 /** Values shorter than this are not treated as secrets: they would be redacted in ordinary words. */
 const MIN_SECRET_LENGTH = 6;
@@ -8,31 +8,31 @@ const MIN_SECRET_LENGTH = 6;
 export type Redact = (text: string) => string;
 
 /** A shorter prefix of a secret reveals too little of it, and also begins ordinary words. */
-const MIN_BEGINNING_LENGTH = 8;
+const MIN_PREFIX_LENGTH = 8;
 /** The mark for truncated text, as in `short-text.ts`. */
-const CUT = "…";
+const TRUNCATION_MARK = "…";
 
 /** Returns a function that replaces each value of `environment`, even if truncated, by its name in brackets; longest values first. */
-export function redactor(environment: Readonly<Record<string, string>> = {}): Redact {
+export function createRedactor(environment: Readonly<Record<string, string>> = {}): Redact {
   const secrets = Object.entries(environment)
     .filter(([, value]) => value.length >= MIN_SECRET_LENGTH)
     .flatMap(([name, value]) => Array.from(new Set([value, JSON.stringify(value).slice(1, -1)]), (spelling) => [name, spelling] as const))
     .toSorted(([, one], [, other]) => other.length - one.length);
   return (text) => {
     const whole = secrets.reduce((redacted, [name, value]) => redacted.replaceAll(value, () => `[${name}]`), text);
-    return whole.includes(CUT) ? secrets.reduce((redacted, [name, value]) => withoutBeginning(redacted, value, `[${name}]`), whole) : whole;
+    return whole.includes(TRUNCATION_MARK) ? secrets.reduce((redacted, [name, value]) => redactTruncated(redacted, value, `[${name}]`), whole) : whole;
   };
 }
 
 /** Replaces a prefix of `secret` directly before a truncation mark by `label`. Takes linear time: the text may come from a server and consist of such marks. */
-export function withoutBeginning(text: string, secret: string, label: string): string {
-  if (secret.length <= MIN_BEGINNING_LENGTH) return text; // a beginning is shorter than the secret
-  const head = secret.slice(0, MIN_BEGINNING_LENGTH);
+export function redactTruncated(text: string, secret: string, label: string): string {
+  if (secret.length <= MIN_PREFIX_LENGTH) return text; // a beginning is shorter than the secret
+  const head = secret.slice(0, MIN_PREFIX_LENGTH);
   let clean = "";
   let from = 0;
   for (let start = text.indexOf(head); start >= 0; start = text.indexOf(head, Math.max(from, start + 1))) {
-    const end = endOfBeginning(text, start, secret);
-    if (text[end] !== CUT) continue;
+    const end = findPrefixEnd(text, start, secret);
+    if (text[end] !== TRUNCATION_MARK) continue;
     clean += text.slice(from, start) + label;
     from = end;
   }
@@ -40,9 +40,9 @@ export function withoutBeginning(text: string, secret: string, label: string): s
 }
 
 /** Returns where the text stops matching the secret, or is truncated. */
-function endOfBeginning(text: string, start: number, secret: string): number {
-  let length = MIN_BEGINNING_LENGTH;
-  while (length < secret.length && text[start + length] !== CUT && text[start + length] === secret[length]) length++;
+function findPrefixEnd(text: string, start: number, secret: string): number {
+  let length = MIN_PREFIX_LENGTH;
+  while (length < secret.length && text[start + length] !== TRUNCATION_MARK && text[start + length] === secret[length]) length++;
   return start + length;
 }
 
@@ -72,19 +72,19 @@ export function redactError(error: ToolError, redact: Redact): ToolError {
   const operatorHint = error.operatorHint === undefined ? undefined : redact(error.operatorHint);
   const sameHints = hint === error.hint && operatorHint === error.operatorHint;
   const same = message === error.message && sameHints && details.every((detail, index) => detail === error.details[index]);
-  if (same && !isTold(error.cause, redact)) return error;
+  if (same && !hasSecretInCauses(error.cause, redact)) return error;
   // The cause is dropped, as it would still contain the secret.
   return new ToolError(error.code, message, {
     details,
     retryable: error.retryable,
     outcome: error.outcome,
-    ...hintsOf({ hint, operatorHint, toolNames: error.toolNames }),
+    ...pickHints({ hint, operatorHint, toolNames: error.toolNames }),
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
   });
 }
 
 /** Whether an error in the chain of causes has something in its message or stack that `redact` removes. */
-function isTold(cause: unknown, redact: Redact): boolean {
+function hasSecretInCauses(cause: unknown, redact: Redact): boolean {
   for (const each of causesOf(cause)) {
     if (!(each instanceof Error)) continue;
     const text = `${each.message} ${each.stack ?? ""}`;

@@ -44,7 +44,7 @@ function pickIndex(random: Random, count: number): number {
 }
 
 /** Yields each item once, in random order; drawn lazily. */
-export function* drawn<Item>(random: Random, items: readonly Item[]): Generator<Item, void, undefined> {
+export function* shuffle<Item>(random: Random, items: readonly Item[]): Generator<Item, void, undefined> {
   const left = [...items];
   while (left.length > 0) {
     const index = pickIndex(random, left.length);

@@ -12,22 +12,22 @@ import { copyJson, DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, type
  * @throws ToolError `not_json` or `too_large`, as `copyJson`
  */
 export function shareJson(value: unknown, limits: JsonLimits = NO_LIMITS): JsonValue {
-  const copied = new SharingCopy(limits).start(value);
-  return copied === UNUSUAL ? copyJson(value, limits).value : copied;
+  const copied = new SharingCopy(limits).copyRoot(value);
+  return copied === NEEDS_SLOW_COPY ? copyJson(value, limits).value : copied;
 }
 
 const NO_LIMITS: JsonLimits = Object.freeze({});
-const UNUSUAL = Symbol("unusual");
+const NEEDS_SLOW_COPY = Symbol("unusual");
 
 /** The size of a container, itself included, which counts towards the limits where it is shared. */
-interface Weight {
+interface SharedSize {
   readonly depth: number;
   readonly nodes: number;
   readonly chars: number;
 }
 
 /** Every container created here, inner ones included. They are frozen and only contain each other and primitives, so they cannot change. */
-const MADE_HERE = new WeakMap<object, Weight>();
+const SHARED_SIZES = new WeakMap<object, SharedSize>();
 
 /** Copies plain JSON and shares earlier copies. Gives up at the first value that needs an error. */
 class SharingCopy {
@@ -43,80 +43,80 @@ class SharingCopy {
     this.#charsLeft = limits.maxChars ?? DEFAULT_MAX_CHARS;
   }
 
-  start(value: unknown): JsonValue | typeof UNUSUAL {
+  copyRoot(value: unknown): JsonValue | typeof NEEDS_SLOW_COPY {
     try {
       return this.#copy(value);
     } catch {
-      return UNUSUAL; // a getter, a proxy or a toJSON threw: copyJson reports where
+      return NEEDS_SLOW_COPY; // a getter, a proxy or a toJSON threw: copyJson reports where
     }
   }
 
-  #copy(value: unknown): JsonValue | typeof UNUSUAL {
+  #copy(value: unknown): JsonValue | typeof NEEDS_SLOW_COPY {
     switch (typeof value) {
       case "string":
-        return (this.#charsLeft -= value.length) < 0 ? UNUSUAL : value;
+        return (this.#charsLeft -= value.length) < 0 ? NEEDS_SLOW_COPY : value;
       case "number":
-        return Number.isFinite(value) ? value + 0 : UNUSUAL; // JSON text has no -0
+        return Number.isFinite(value) ? value + 0 : NEEDS_SLOW_COPY; // JSON text has no -0
       case "boolean":
         return value;
       case "object":
         return value === null ? null : this.#copyObject(value);
       default:
-        return UNUSUAL;
+        return NEEDS_SLOW_COPY;
     }
   }
 
-  #copyObject(value: object): JsonValue | typeof UNUSUAL {
-    const weight = MADE_HERE.get(value);
-    if (weight !== undefined) return this.#take(weight) ? (value as JsonValue) : UNUSUAL; // only JSON is created here
+  #copyObject(value: object): JsonValue | typeof NEEDS_SLOW_COPY {
+    const weight = SHARED_SIZES.get(value);
+    if (weight !== undefined) return this.#countShared(weight) ? (value as JsonValue) : NEEDS_SLOW_COPY; // only JSON is created here
     if (isArray(value) || isPlain(value)) return this.#copyContainer(value);
     const limits = { maxDepth: this.#depthLeft, maxNodes: this.#nodesLeft, maxChars: this.#charsLeft };
     return this.#copy(copyJson(value, limits).value);
   }
 
-  #take({ depth, nodes, chars }: Weight): boolean {
+  #countShared({ depth, nodes, chars }: SharedSize): boolean {
     this.#nodesLeft -= nodes;
     this.#charsLeft -= chars;
     this.#deepest = Math.min(this.#deepest, this.#depthLeft - depth);
     return this.#nodesLeft >= 0 && this.#charsLeft >= 0 && this.#depthLeft >= depth;
   }
 
-  #copyContainer(value: readonly unknown[] | Readonly<Record<string, unknown>>): JsonValue | typeof UNUSUAL {
-    if (this.#depthLeft === 0) return UNUSUAL;
+  #copyContainer(value: readonly unknown[] | Readonly<Record<string, unknown>>): JsonValue | typeof NEEDS_SLOW_COPY {
+    if (this.#depthLeft === 0) return NEEDS_SLOW_COPY;
     const nodes = this.#nodesLeft;
     const chars = this.#charsLeft;
     const deepest = this.#deepest;
     this.#deepest = --this.#depthLeft;
     const copy = isArray(value) ? this.#copyItems(value) : this.#copyMembers(value);
     this.#depthLeft++;
-    if (copy === UNUSUAL) return UNUSUAL;
+    if (copy === NEEDS_SLOW_COPY) return NEEDS_SLOW_COPY;
     const weight = { depth: this.#depthLeft - this.#deepest, nodes: nodes - this.#nodesLeft, chars: chars - this.#charsLeft };
     this.#deepest = Math.min(deepest, this.#deepest);
-    MADE_HERE.set(copy, weight);
+    SHARED_SIZES.set(copy, weight);
     return Object.freeze(copy);
   }
 
-  #copyItems(items: readonly unknown[]): readonly JsonValue[] | typeof UNUSUAL {
-    if ((this.#nodesLeft -= items.length) < 0) return UNUSUAL;
+  #copyItems(items: readonly unknown[]): readonly JsonValue[] | typeof NEEDS_SLOW_COPY {
+    if ((this.#nodesLeft -= items.length) < 0) return NEEDS_SLOW_COPY;
     const copy: JsonValue[] = [];
     for (let index = 0; index < items.length; index++) {
       const item = this.#copy(items[index] ?? null);
-      if (item === UNUSUAL) return UNUSUAL;
+      if (item === NEEDS_SLOW_COPY) return NEEDS_SLOW_COPY;
       copy.push(item);
     }
     return copy;
   }
 
-  #copyMembers(object: Readonly<Record<string, unknown>>): Readonly<Record<string, JsonValue>> | typeof UNUSUAL {
+  #copyMembers(object: Readonly<Record<string, unknown>>): Readonly<Record<string, JsonValue>> | typeof NEEDS_SLOW_COPY {
     const keys = Object.keys(object);
-    if ((this.#nodesLeft -= keys.length) < 0) return UNUSUAL;
+    if ((this.#nodesLeft -= keys.length) < 0) return NEEDS_SLOW_COPY;
     const copy: Record<string, JsonValue> = {};
     for (const key of keys) {
-      if ((this.#charsLeft -= key.length) < 0) return UNUSUAL;
+      if ((this.#charsLeft -= key.length) < 0) return NEEDS_SLOW_COPY;
       const member = object[key];
       if (member === undefined || key === "__proto__") continue;
       const item = this.#copy(member);
-      if (item === UNUSUAL) return UNUSUAL;
+      if (item === NEEDS_SLOW_COPY) return NEEDS_SLOW_COPY;
       copy[key] = item;
     }
     return copy;

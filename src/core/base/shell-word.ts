@@ -1,8 +1,8 @@
 /** Quotes text for commands in messages. */
 
 /** Quotes text as one word for a POSIX shell, or on Windows for PowerShell and, as far as possible, `cmd.exe`, which only knows double quotes. */
-export function shellWord(text: string, platform: string = process.platform): string {
-  if (platform === "win32") return windowsWord(text);
+export function quoteForShell(text: string, platform: string = process.platform): string {
+  if (platform === "win32") return quoteForWindows(text);
   return /^[\w.:@%+/-]+$/u.test(text) && !text.startsWith("-") ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
@@ -12,7 +12,7 @@ export function shellWord(text: string, platform: string = process.platform): st
  *
  * @see https://learn.microsoft.com/powershell/scripting/lang-spec/chapter-02 section 2.3.5.2
  */
-function windowsWord(text: string): string {
+function quoteForWindows(text: string): string {
   if (/^[\w.:+/\\-]+$/u.test(text) && !text.startsWith("-")) return text;
   // in double quotes, a trailing backslash would escape the closing quote
   if (text.endsWith("\\")) return `'${text.replaceAll(/['\u2018-\u201b]/gu, "$&$&")}'`;

@@ -1,16 +1,16 @@
 /** Truncates text for messages. */
 
 /** Returns the text, truncated to `most` characters including the ellipsis. */
-export function atMost(text: string, most: number): string {
+export function truncateText(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }
 
 /** Returns the first `length` characters of the text, followed by an ellipsis if there are more. */
-export function beginning(text: string, length: number): string {
+export function firstChars(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length)}…`;
 }
 
 /** Returns the digits of a number; for a long one, the first digits and how many there are. */
-export function shownNumber(digits: string): string {
+export function shortenNumber(digits: string): string {
   return digits.length <= 40 ? digits : `${digits.slice(0, 24)}… (${digits.length} characters)`;
 }

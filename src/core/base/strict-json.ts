@@ -7,7 +7,7 @@ const ESCAPE = /\\(?:u(d[89a-f][\da-f]{2})|.)/gu;
  * Replaces each lone surrogate by U+FFFD; keys of an object that become equal are all written. @param text output of `JSON.stringify`; returned
  * without copying if it has no lone surrogate
  */
-export function strictJson(text: string): string {
+export function replaceLoneSurrogates(text: string): string {
   if (!text.includes(String.raw`\ud`)) return text;
   return text.replaceAll(ESCAPE, (escape, half: string | undefined) => (half === undefined ? escape : String.raw`\ufffd`));
 }

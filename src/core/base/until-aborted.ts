@@ -5,7 +5,7 @@
  *
  * @param reason returns the rejection reason for an abort. @default the signal's reason
  */
-export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal, reason: () => unknown = () => signal.reason): Promise<T> {
+export async function rejectOnAbort<T>(work: Promise<T>, signal: AbortSignal, reason: () => unknown = () => signal.reason): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const abort = (): void => reject(reason());
   if (signal.aborted) abort();

@@ -16,7 +16,7 @@ function makeEmojiOrInvisible(): RegExp {
 }
 
 /** Writes the invisible characters of a text as `\u…`: control characters except line ends and tabs, direction marks, joiners outside of emoji. */
-export function visibleText(text: string): string {
+export function escapeInvisible(text: string): string {
   if (PRINTABLE_ASCII.test(text)) return text;
   emojiOrInvisible ??= makeEmojiOrInvisible();
   return text.replaceAll(emojiOrInvisible, (found: string, emoji: string | undefined) => emoji ?? found.replaceAll(/[^]/g, escapeUnit));
@@ -25,15 +25,15 @@ export function visibleText(text: string): string {
 const PRINTABLE_ASCII = /^[\t\n\r\u0020-\u007e]*$/u;
 
 /** Writes the invisible characters of a JSON text as `\u…`, which does not change its value. */
-export function visibleJson(json: string): string {
+export function escapeInvisibleJson(json: string): string {
   return json.replaceAll(INVISIBLE, (character) => character.replaceAll(/[^]/g, escapeUnit));
 }
 
 /** Quotes a text as JSON does, with every invisible character as `\u…`. Longer texts are truncated at both ends around `at`. */
-export function quoted(text: string, width: number, at: number = 0): string {
+export function quoteExcerpt(text: string, width: number, at: number = 0): string {
   const start = text.length <= width ? 0 : Math.max(0, Math.min(at - Math.floor(width / 4), text.length - width));
   const piece = text.slice(start, start + width).toWellFormed();
-  return `${start > 0 ? "…" : ""}${visibleJson(JSON.stringify(piece))}${start + width < text.length ? "…" : ""}`;
+  return `${start > 0 ? "…" : ""}${escapeInvisibleJson(JSON.stringify(piece))}${start + width < text.length ? "…" : ""}`;
 }
 
 /** Returns `\\u…` for one UTF-16 unit. */

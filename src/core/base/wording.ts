@@ -6,44 +6,44 @@ export function plural(count: number, noun: string, nouns = `${noun}s`): string 
 }
 
 /** Returns the text with its first letter capitalized. */
-export function capital(text: string): string {
+export function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 /** Lists the first few words: `a, b, …`. */
-export function someOf(names: readonly (string | number)[], most = 10): string {
+export function formatList(names: readonly (string | number)[], most = 10): string {
   return `${names.slice(0, most).join(", ")}${names.length > most ? ", …" : ""}`;
 }
 
 /** Lists the first few words, and how many more there are: `a, b and 3 more`. */
-export function someAndMore(names: readonly string[], most = 5): string {
+export function formatListWithCount(names: readonly string[], most = 5): string {
   return `${names.slice(0, most).join(", ")}${names.length > most ? ` and ${names.length - most} more` : ""}`;
 }
 
 /** Letters whose names begin with a vowel sound, for abbreviations that are spelled out: an MCP server, a URL. */
 const SPOKEN_WITH_VOWEL = /^[AEFHILMNORSX]/u;
-const SPELLED = /^[A-Z]{1,4}(?![A-Za-z])/u;
+const SPELLED_OUT = /^[A-Z]{1,4}(?![A-Za-z])/u;
 const SOUNDS_LIKE_A_CONSONANT = /^(?:uint|uni|use|one\b|eu)/iu;
 
 /** Returns the words with their article: `an array`, `a string`, `an A`, `a User`. */
 export function withArticle(words: string): string {
-  const isVowel = SPELLED.test(words) ? SPOKEN_WITH_VOWEL.test(words) : /^[aeiou]/iu.test(words) && !SOUNDS_LIKE_A_CONSONANT.test(words);
+  const isVowel = SPELLED_OUT.test(words) ? SPOKEN_WITH_VOWEL.test(words) : /^[aeiou]/iu.test(words) && !SOUNDS_LIKE_A_CONSONANT.test(words);
   return `${isVowel ? "an" : "a"} ${words}`;
 }
 
 /** Returns the type of a value with its article: `an array`, `a string`, `null`; `a function` and the like for values that are not JSON. */
-export function typeInWords(value: unknown): string {
+export function describeValueType(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   return withArticle(Array.isArray(value) ? "array" : typeof value);
 }
 
-/** Like `typeInWords`, with class names for objects of the language and its platform: `a promise`, `a Map`, `a URL`. For arguments of a program. */
-export function kindInWords(value: unknown): string {
-  if (typeof value !== "object" || value === null) return typeInWords(value);
+/** Like `describeValueType`, with class names for objects of the language and its platform: `a promise`, `a Map`, `a URL`. For arguments of a program. */
+export function describeValueKind(value: unknown): string {
+  if (typeof value !== "object" || value === null) return describeValueType(value);
   const kind = objectKind(value);
   if (kind === undefined) return UNREADABLE;
   if (kind === "Promise") return "a promise";
-  return PLAIN_KINDS.has(kind) ? typeInWords(value) : withArticle(kind);
+  return PLAIN_KINDS.has(kind) ? describeValueType(value) : withArticle(kind);
 }
 
 /** Maximum number of characters of a text that a message shows. */
@@ -54,10 +54,10 @@ const MAX_QUOTED_BITS = 256;
 /**
  * Formats a wrong value for a message: `"x"`, `5`, `5n`, `null`, the kind of any other. Never throws, unlike `String` and `JSON.stringify`; short.
  */
-export function quoted(value: unknown): string {
+export function quoteValue(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > MAX_QUOTED ? `${value.slice(0, MAX_QUOTED)}…` : value);
   if (typeof value === "bigint") return BigInt.asIntN(MAX_QUOTED_BITS, value) === value ? `${value}n` : "a large bigint";
-  return typeof value === "number" || typeof value === "boolean" ? String(value) : kindInWords(value);
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : describeValueKind(value);
 }
 
 /**
@@ -67,13 +67,13 @@ export function isOptionsObject(value: unknown): value is object {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   if (Object.getPrototypeOf(value) === Object.prototype) return true;
   const kind = objectKind(value);
-  return kind !== undefined && (PLAIN_KINDS.has(kind) || !isOfPlatform(kind));
+  return kind !== undefined && (PLAIN_KINDS.has(kind) || !isPlatformClass(kind));
 }
 
 const PLAIN_KINDS: ReadonlySet<string> = new Set(["Object", "Array", "Module"]);
 
 /** Whether the kind is a class of the language or its platform, not of the program. */
-function isOfPlatform(kind: string): boolean {
+function isPlatformClass(kind: string): boolean {
   return kind in globalThis || /\.|(?:Iterator|Generator|Arguments)$/u.test(kind);
 }
 
@@ -91,11 +91,11 @@ function objectKind(value: object): string | undefined {
 }
 
 /** Returns the distinct words of a text, for lists in the code. */
-export function words(text: string): ReadonlySet<string> {
+export function wordSet(text: string): ReadonlySet<string> {
   return new Set(text.split(" "));
 }
 
 /** Returns the words of a text, each with the same value, for tables in the code. */
-export function wordsFor<const Value>(value: Value, text: string): readonly (readonly [word: string, value: Value])[] {
+export function wordEntries<const Value>(value: Value, text: string): readonly (readonly [word: string, value: Value])[] {
   return text.split(" ").map((word) => [word, value] as const);
 }

@@ -4,7 +4,7 @@ import type { JsonValue } from "./json.ts";
 const TEXTS = new WeakMap<object, string>();
 
 /** Runs synchronous work on a value while its JSON text is available. @param text `JSON.stringify` of the value, which is frozen and plain */
-export function whileWritten<Result>(value: JsonValue, text: string, work: () => Result): Result {
+export function withCachedJsonText<Result>(value: JsonValue, text: string, work: () => Result): Result {
   if (typeof value !== "object" || value === null) return work();
   TEXTS.set(value, text);
   try {
@@ -15,6 +15,6 @@ export function whileWritten<Result>(value: JsonValue, text: string, work: () =>
 }
 
 /** Returns the value's JSON text, if available. */
-export function writtenJson(value: unknown): string | undefined {
+export function findCachedJsonText(value: unknown): string | undefined {
   return typeof value === "object" && value !== null ? TEXTS.get(value) : undefined;
 }

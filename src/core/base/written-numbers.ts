@@ -8,7 +8,7 @@ import { parseExactly } from "./exact-json.ts";
  * @throws SyntaxError as `JSON.parse` does
  * @see https://github.com/tc39/proposal-json-parse-with-source
  */
-export function parseAsWritten(text: string): unknown {
+export function parseWithRawNumbers(text: string): unknown {
   return parseExactly(text, (_key, value, context) => {
     const source = context?.source;
     return typeof value === "number" && source !== undefined && String(value) !== source ? rawJSON(source) : value;

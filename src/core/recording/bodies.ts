@@ -58,10 +58,10 @@ export class BodyWindow<Kept> {
 
 const REFERENCE = "$body";
 /** Matches the key of a reference, and keys in the data that look like one. */
-const LIKE_REFERENCE = /^\$+body$/u;
+const REFERENCE_LIKE = /^\$+body$/u;
 
 /** Stores a body and returns its hash. */
-export type KeepBody = (text: string) => string;
+export type StoreBody = (text: string) => string;
 
 /**
  * Returns the event with its long texts replaced by references.
@@ -69,9 +69,9 @@ export type KeepBody = (text: string) => string;
  * Texts in results, inputs, messages and state changes are replaced if they are long; the data of images and audio, and all text of a system message,
  * always. A key in the data that looks like that of a reference gets one more `$`.
  */
-export function detachBodies(event: SessionEvent, keep: KeepBody): JsonValue {
-  const bySize = (value: JsonValue): JsonValue => detach(value, (text) => (isLong(text) ? reference(keep(text)) : text));
-  const always = (value: JsonValue): JsonValue => detach(value, (text) => reference(keep(text)));
+export function detachBodies(event: SessionEvent, keep: StoreBody): JsonValue {
+  const bySize = (value: JsonValue): JsonValue => replaceTexts(value, (text) => (isLong(text) ? createReference(keep(text)) : text));
+  const always = (value: JsonValue): JsonValue => replaceTexts(value, (text) => createReference(keep(text)));
   const part = (value: JsonValue, all: boolean): JsonValue => {
     if (!isJsonObject(value)) return value;
     return mapFields(value, (item, key) => (key === "data" || (all && key === "text") ? always(item) : bySize(item)), escapeKey);
@@ -88,11 +88,11 @@ export function detachBodies(event: SessionEvent, keep: KeepBody): JsonValue {
   const fields = event as unknown as JsonObject; // an event is JSON; its interface only lacks the index
   return mapFields(fields, (item, key) => {
     if (key === "message" || key === "result") return carrier(item);
-    return CARRIED.has(key) ? bySize(item) : item;
+    return FIELDS_WITH_BODIES.has(key) ? bySize(item) : item;
   });
 }
 
-const CARRIED: ReadonlySet<string> = new Set(["call", "input", "patch", "settings"]);
+const FIELDS_WITH_BODIES: ReadonlySet<string> = new Set(["call", "input", "patch", "settings"]);
 
 /** Returns the event with its texts restored. `find` throws for an unknown hash. */
 export function attachBodies(event: JsonValue, find: (hash: string) => string): JsonValue {
@@ -105,14 +105,14 @@ export function attachBodies(event: JsonValue, find: (hash: string) => string): 
   return mapFields(event, (item) => attachBodies(item, find), unescapeKey);
 }
 
-function detach(value: JsonValue, replace: (text: string) => JsonValue): JsonValue {
+function replaceTexts(value: JsonValue, replace: (text: string) => JsonValue): JsonValue {
   if (typeof value === "string") return replace(value);
-  if (isJsonArray(value)) return mapItems(value, (item) => detach(item, replace));
-  if (isJsonObject(value)) return mapFields(value, (item) => detach(item, replace), escapeKey);
+  if (isJsonArray(value)) return mapItems(value, (item) => replaceTexts(item, replace));
+  if (isJsonObject(value)) return mapFields(value, (item) => replaceTexts(item, replace), escapeKey);
   return value;
 }
 
-function reference(hash: string): JsonValue {
+function createReference(hash: string): JsonValue {
   return { [REFERENCE]: hash };
 }
 
@@ -122,11 +122,11 @@ function isLong(text: string): boolean {
 }
 
 function escapeKey(key: string): string {
-  return key.startsWith("$") && LIKE_REFERENCE.test(key) ? `$${key}` : key;
+  return key.startsWith("$") && REFERENCE_LIKE.test(key) ? `$${key}` : key;
 }
 
 function unescapeKey(key: string): string {
-  return key.startsWith("$$") && LIKE_REFERENCE.test(key) ? key.slice(1) : key;
+  return key.startsWith("$$") && REFERENCE_LIKE.test(key) ? key.slice(1) : key;
 }
 
 /** Returns the same array if nothing changes. */

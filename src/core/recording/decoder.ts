@@ -1,5 +1,5 @@
 /** Decodes the lines of a recording into events; the lines are untrusted. */
-import { count, describeProblem, numberOf, oneOf, optional, shape, textLike, textOf, anyText } from "../base/check-shape.ts";
+import { count, describeProblem, numberBetween, oneOf, optional, shape, textMatching, textOfLength, anyText } from "../base/check-shape.ts";
 import type { ShapeCheck } from "../base/check-shape.ts";
 import { ToolError } from "../error.ts";
 import type { SessionEvent } from "../event.ts";
@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { parseJson } from "../base/parse-json.ts";
 import { EVENT_LIMITS, MAX_ID_LENGTH, readEvent } from "./read-event.ts";
 import { BodyWindow, attachBodies, bodyHash, type Sha256 } from "./bodies.ts";
-import { BODY_OVERHEAD, MAX_LINE_CHARS, MAX_WAITING_CHARS, RECORDING_VERSION, type RecordingHeader } from "./format.ts";
+import { BODY_OVERHEAD, MAX_LINE_CHARS, MAX_PENDING_CHARS, RECORDING_VERSION, type RecordingHeader } from "./format.ts";
 import { plural } from "../base/wording.ts";
 import { omitUndefined } from "../base/omit-undefined.ts";
 
@@ -15,16 +15,16 @@ const LINE_LIMITS = { ...EVENT_LIMITS, maxDepth: EVENT_LIMITS.maxDepth + 4, maxC
 const SUM_LENGTH = `,"sum":"${"0".repeat(64)}"}`.length;
 
 /** A line without a dollar sign, escaped or not, refers to no body. */
-const MAY_REFER = /\$|\\u0024/u;
+const MAY_HAVE_REFERENCE = /\$|\\u0024/u;
 
-const HASH = textLike(/^[0-9a-f]{64}$/u, "a SHA-256 in hex");
-const HEADER = shape({ haft: oneOf(["recording"]), sessionId: textOf(1, MAX_ID_LENGTH), exportedAt: numberOf(-8.64e15, 8.64e15) });
+const HASH = textMatching(/^[0-9a-f]{64}$/u, "a SHA-256 in hex");
+const HEADER = shape({ haft: oneOf(["recording"]), sessionId: textOfLength(1, MAX_ID_LENGTH), exportedAt: numberBetween(-8.64e15, 8.64e15) });
 const BODY = shape({ body: HASH, text: anyText, part: optional(count), parts: optional(count) });
 const LARGE = shape({ large: HASH });
 const END = shape({ end: shape({ events: count }) });
 
-const BEGINNING = '{"haft":"recording"';
-const FIRST_LINE = `The first line of a recording begins ${BEGINNING}.`;
+const FIRST_LINE_START = '{"haft":"recording"';
+const FIRST_LINE = `The first line of a recording begins ${FIRST_LINE_START}.`;
 /** Replaces the hints on writing JSON: recordings are not written by hand. */
 const EXPORT_AGAIN = "The file was cut short or changed: export it again.";
 
@@ -41,7 +41,7 @@ export class RecordingDecoder {
   #line = 0;
   #sum = "";
   #events = 0;
-  #waitingChars = 0;
+  #pendingChars = 0;
   #openBody: OpenBody | undefined;
   #ended = false;
 
@@ -52,13 +52,13 @@ export class RecordingDecoder {
   /** Reads the first line. @throws ToolError `corrupt_record` */
   start(line: string | undefined): RecordingHeader {
     this.#line = 1;
-    if (line === undefined) throw this.#damage("the recording is empty");
+    if (line === undefined) throw this.#corruptError("the recording is empty");
     const header = this.#parse(line);
     const problem = HEADER(header);
-    if (problem !== undefined) throw this.#damage(`this is not a recording of Haft: ${describeProblem(problem)}`, FIRST_LINE);
+    if (problem !== undefined) throw this.#corruptError(`this is not a recording of Haft: ${describeProblem(problem)}`, FIRST_LINE);
     const version = header["version"];
     if (version !== RECORDING_VERSION) {
-      throw this.#damage(`the recording is of version ${JSON.stringify(version)}; this version of Haft reads version ${RECORDING_VERSION}`);
+      throw this.#corruptError(`the recording is of version ${JSON.stringify(version)}; this version of Haft reads version ${RECORDING_VERSION}`);
     }
     this.#verify(line);
     return Object.freeze({ sessionId: String(header["sessionId"]), exportedAt: Number(header["exportedAt"]) });
@@ -67,33 +67,33 @@ export class RecordingDecoder {
   /** Reads the next line: returns its event, or undefined for any other line. @throws ToolError `corrupt_record` naming the line */
   next(line: string): SessionEvent | undefined {
     this.#line++;
-    if (this.#ended) throw this.#damage("something follows the end of the recording");
+    if (this.#ended) throw this.#corruptError("something follows the end of the recording");
     const fields = this.#parse(line);
     this.#verify(line);
-    if (this.#openBody !== undefined || Object.hasOwn(fields, "body")) return this.#takeBody(fields);
+    if (this.#openBody !== undefined || Object.hasOwn(fields, "body")) return this.#readBody(fields);
     if (Object.hasOwn(fields, "event")) {
       const event = fields["event"] ?? null;
-      return this.#takeEvent(MAY_REFER.test(line) ? this.#attached(event) : event);
+      return this.#acceptEvent(MAY_HAVE_REFERENCE.test(line) ? this.#attachBodies(event) : event);
     }
-    if (Object.hasOwn(fields, "large")) return this.#takeEvent(this.#attached(this.#parseLarge(fields)));
-    return this.#takeEnd(fields);
+    if (Object.hasOwn(fields, "large")) return this.#acceptEvent(this.#attachBodies(this.#parseLarge(fields)));
+    return this.#readEnd(fields);
   }
 
   /** Whether the last line of the recording was read. */
-  get isWhole(): boolean {
+  get isComplete(): boolean {
     return this.#ended;
   }
 
   /** Called when there are no more lines. @throws ToolError `corrupt_record` if the recording's last line is missing */
   finish(): void {
     this.#line++;
-    if (!this.#ended) throw this.#damage(`the recording was cut short: it has no last line after ${plural(this.#events, "event")}`);
+    if (!this.#ended) throw this.#corruptError(`the recording was cut short: it has no last line after ${plural(this.#events, "event")}`);
   }
 
   /** Returns the error for a line that is too long to be read. */
-  tooLong(): ToolError {
+  tooLongError(): ToolError {
     this.#line++;
-    return this.#damage(`the line is longer than ${MAX_LINE_CHARS} characters`);
+    return this.#corruptError(`the line is longer than ${MAX_LINE_CHARS} characters`);
   }
 
   #parse(line: string): JsonObject {
@@ -102,10 +102,10 @@ export class RecordingDecoder {
       value = parseJson(line, LINE_LIMITS);
     } catch (error: unknown) {
       const { message } = ToolError.fromUnknown(error);
-      const hint = this.#line === 1 && !line.startsWith(BEGINNING) ? FIRST_LINE : EXPORT_AGAIN;
-      throw this.#damage(message.replace("line 1, column", `line ${this.#line}, column`), hint, error);
+      const hint = this.#line === 1 && !line.startsWith(FIRST_LINE_START) ? FIRST_LINE : EXPORT_AGAIN;
+      throw this.#corruptError(message.replace("line 1, column", `line ${this.#line}, column`), hint, error);
     }
-    if (!isJsonObject(value)) throw this.#damage("a line of a recording is a JSON object");
+    if (!isJsonObject(value)) throw this.#corruptError("a line of a recording is a JSON object");
     return value;
   }
 
@@ -113,18 +113,18 @@ export class RecordingDecoder {
     const open = line.slice(0, -SUM_LENGTH);
     this.#sum = this.#sha256(this.#sum + open);
     if (line.slice(-SUM_LENGTH) === `,"sum":"${this.#sum}"}`) return;
-    throw this.#damage("the checksum is wrong: the line was changed, or lines before it are missing or in another order");
+    throw this.#corruptError("the checksum is wrong: the line was changed, or lines before it are missing or in another order");
   }
 
-  #takeBody(fields: JsonObject): undefined {
+  #readBody(fields: JsonObject): undefined {
     this.#check(BODY, fields);
     const { body, part = 1, parts = 1 } = fields;
     const text = String(fields["text"]);
     const open = (this.#openBody ??= { body, parts, texts: [] });
     if (body !== open.body || parts !== open.parts || part !== open.texts.length + 1)
-      throw this.#damage("the parts of a long text are not in order");
-    if ((this.#waitingChars += text.length + BODY_OVERHEAD) > MAX_WAITING_CHARS)
-      throw this.#damage(`more than ${MAX_WAITING_CHARS} characters of text come before the event they belong to`);
+      throw this.#corruptError("the parts of a long text are not in order");
+    if ((this.#pendingChars += text.length + BODY_OVERHEAD) > MAX_PENDING_CHARS)
+      throw this.#corruptError(`more than ${MAX_PENDING_CHARS} characters of text come before the event they belong to`);
     open.texts.push(text);
     if (part === parts) this.#closeBody(open);
   }
@@ -132,7 +132,7 @@ export class RecordingDecoder {
   #closeBody(open: OpenBody): void {
     const text = open.texts.join("");
     const hash = bodyHash(text, this.#sha256);
-    if (hash !== open.body) throw this.#damage("the SHA-256 of the text is not the one that was recorded for it");
+    if (hash !== open.body) throw this.#corruptError("the SHA-256 of the text is not the one that was recorded for it");
     this.#window.add(hash, text.length, text);
     this.#openBody = undefined;
   }
@@ -140,21 +140,21 @@ export class RecordingDecoder {
   #parseLarge(fields: JsonObject): JsonValue {
     this.#check(LARGE, fields);
     try {
-      return parseJson(this.#find(String(fields["large"])), { ...LINE_LIMITS, maxChars: MAX_WAITING_CHARS });
+      return parseJson(this.#find(String(fields["large"])), { ...LINE_LIMITS, maxChars: MAX_PENDING_CHARS });
     } catch (error: unknown) {
       const cause = ToolError.fromUnknown(error);
-      throw cause.code === "corrupt_record" ? cause : this.#damage(`the long event: ${cause.message}`, EXPORT_AGAIN, error);
+      throw cause.code === "corrupt_record" ? cause : this.#corruptError(`the long event: ${cause.message}`, EXPORT_AGAIN, error);
     }
   }
 
-  #attached(detached: JsonValue): JsonValue {
+  #attachBodies(detached: JsonValue): JsonValue {
     return attachBodies(detached, (hash) => this.#find(hash));
   }
 
-  #takeEvent(attached: JsonValue): SessionEvent {
+  #acceptEvent(attached: JsonValue): SessionEvent {
     const event = this.#readEvent(attached);
     this.#events++;
-    this.#waitingChars = 0;
+    this.#pendingChars = 0;
     this.#window.trim();
     return event;
   }
@@ -169,27 +169,27 @@ export class RecordingDecoder {
     }
   }
 
-  #takeEnd(fields: JsonObject): undefined {
+  #readEnd(fields: JsonObject): undefined {
     this.#check(END, fields);
     const { end } = fields;
     const events = isJsonObject(end) ? end["events"] : undefined;
     if (events !== this.#events)
-      throw this.#damage(`the recording should have ${String(events)} ${events === 1 ? "event" : "events"} and has ${this.#events}`);
+      throw this.#corruptError(`the recording should have ${String(events)} ${events === 1 ? "event" : "events"} and has ${this.#events}`);
     this.#ended = true;
   }
 
   #find(hash: string): string {
     const text = this.#window.get(hash);
-    if (text === undefined) throw this.#damage(`the event refers to a text that is not there: ${JSON.stringify(hash.slice(0, 64))}`);
+    if (text === undefined) throw this.#corruptError(`the event refers to a text that is not there: ${JSON.stringify(hash.slice(0, 64))}`);
     return text;
   }
 
   #check(check: ShapeCheck, fields: JsonObject): void {
     const problem = check(fields);
-    if (problem !== undefined) throw this.#damage(describeProblem(problem));
+    if (problem !== undefined) throw this.#corruptError(describeProblem(problem));
   }
 
-  #damage(what: string, hint?: string, cause?: unknown): ToolError {
+  #corruptError(what: string, hint?: string, cause?: unknown): ToolError {
     return new ToolError("corrupt_record", `line ${this.#line}: ${what.replace(/\.$/u, "")}.`, omitUndefined({ hint, cause }));
   }
 }

@@ -4,7 +4,7 @@ import type { JsonValue } from "../base/json.ts";
 import { sha256 } from "./node-sha256.ts";
 import { readEvent } from "./read-event.ts";
 import { BodyWindow, bodyHash, detachBodies } from "./bodies.ts";
-import { BODY_OVERHEAD, MAX_PART_CHARS, MAX_WAITING_CHARS, RECORDING_VERSION, type RecordingHeader } from "./format.ts";
+import { BODY_OVERHEAD, MAX_PART_CHARS, MAX_PENDING_CHARS, RECORDING_VERSION, type RecordingHeader } from "./format.ts";
 
 /** Writes one recording, from its first line to its last. Each line ends with a line feed. */
 export class RecordingEncoder {
@@ -17,16 +17,16 @@ export class RecordingEncoder {
   }
 
   /** Yields the lines of one event: its new bodies, then the event. @throws ToolError `corrupt_record` for a value that is not an event */
-  *event(value: unknown): Generator<string, void, undefined> {
-    const event = readEvent(value, `event ${++this.#events}`);
+  *encodeEvent(value: unknown): Generator<string, void, undefined> {
+    const encodeEvent = readEvent(value, `event ${++this.#events}`);
     const fresh = new Map<string, string>();
-    const detached = detachBodies(event, (text) => this.#keep(text, fresh));
+    const detached = detachBodies(encodeEvent, (text) => this.#storeBody(text, fresh));
     const text = JSON.stringify(detached);
-    const large = text.length > MAX_PART_CHARS ? this.#keep(text, fresh) : undefined;
+    const large = text.length > MAX_PART_CHARS ? this.#storeBody(text, fresh) : undefined;
     let chars = 0;
     for (const body of fresh.values()) chars += body.length + BODY_OVERHEAD;
-    if (chars > MAX_WAITING_CHARS)
-      throw new ToolError("too_large", `event ${this.#events} has ${chars} characters of text; ${MAX_WAITING_CHARS} is the limit.`);
+    if (chars > MAX_PENDING_CHARS)
+      throw new ToolError("too_large", `event ${this.#events} has ${chars} characters of text; ${MAX_PENDING_CHARS} is the limit.`);
     for (const [hash, body] of fresh) yield* this.#body(hash, body);
     yield large === undefined ? this.#sealText(`{"event":${text}}`) : this.#seal({ large });
     this.#window.trim();
@@ -36,7 +36,7 @@ export class RecordingEncoder {
     return this.#seal({ end: { events: this.#events } });
   }
 
-  #keep(text: string, fresh: Map<string, string>): string {
+  #storeBody(text: string, fresh: Map<string, string>): string {
     const hash = bodyHash(text, sha256);
     if (!this.#window.has(hash)) {
       this.#window.add(hash, text.length, true);

@@ -10,7 +10,7 @@ export const MAX_LINE_CHARS = 32 * 1024 * 1024;
 export const MAX_PART_CHARS = 4 * 1024 * 1024;
 
 /** Maximum number of characters of an event's new bodies; each body counts as `BODY_OVERHEAD` more than its length. */
-export const MAX_WAITING_CHARS = 256 * 1024 * 1024;
+export const MAX_PENDING_CHARS = 256 * 1024 * 1024;
 export const BODY_OVERHEAD = 200;
 
 /** The first line of a recording: its session, and when it was exported. */

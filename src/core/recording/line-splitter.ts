@@ -1,5 +1,5 @@
 /** Splits the text of a recording, which comes in chunks of any size, into lines; buffers at most one line. */
-import { detachedText } from "../base/detached-text.ts";
+import { detachText } from "../base/detached-text.ts";
 import type { RecordingDecoder } from "./decoder.ts";
 import { MAX_LINE_CHARS } from "./format.ts";
 
@@ -25,25 +25,25 @@ export class LineSplitter {
     }
     for (let end = chunk.indexOf("\n", start); end >= 0; end = chunk.indexOf("\n", start)) {
       this.#extend(chunk.slice(start, end));
-      yield this.#take();
+      yield this.#takeLine();
       start = end + 1;
     }
     this.#extend(chunk.slice(start));
   }
 
-  *rest(): Generator<string, void, undefined> {
-    if (this.#line !== "" || this.#joined !== "") yield this.#take();
+  *flush(): Generator<string, void, undefined> {
+    if (this.#line !== "" || this.#joined !== "") yield this.#takeLine();
   }
 
   #extend(text: string): void {
-    if (this.#line.length + this.#joined.length + text.length > MAX_LINE_CHARS) throw this.#decoder.tooLong();
+    if (this.#line.length + this.#joined.length + text.length > MAX_LINE_CHARS) throw this.#decoder.tooLongError();
     this.#joined += text;
     if (this.#joined.length < COPIED_CHARS) return;
-    this.#line += detachedText(this.#joined);
+    this.#line += detachText(this.#joined);
     this.#joined = "";
   }
 
-  #take(): string {
+  #takeLine(): string {
     const line = this.#line + this.#joined;
     this.#line = "";
     this.#joined = "";

@@ -1,6 +1,6 @@
 /** Reads the lines of a recording as they arrive, on any platform: SHA-256 is passed in. */
 import { ToolError } from "../error.ts";
-import { checkArgument, checkText } from "../check-argument.ts";
+import { checkArgument, checkString } from "../check-argument.ts";
 import type { SessionEvent } from "../event.ts";
 import type { Sha256 } from "./bodies.ts";
 import { RecordingDecoder } from "./decoder.ts";
@@ -24,7 +24,7 @@ export interface OpenRecording {
  */
 export async function openRecording(source: RecordingSource, sha256: Sha256): Promise<OpenRecording> {
   const decoder = new RecordingDecoder(sha256);
-  const lines = linesOf(source, decoder);
+  const lines = readLines(source, decoder);
   try {
     const first = await lines.next();
     const header = decoder.start(first.done === true ? undefined : first.value);
@@ -37,10 +37,10 @@ export async function openRecording(source: RecordingSource, sha256: Sha256): Pr
 
 /** Reads a whole recording. @throws ToolError `corrupt_record` */
 export function parseLines(text: string, sha256: Sha256): { readonly header: RecordingHeader; readonly events: readonly SessionEvent[] } {
-  checkText(text, "parseRecording()", "the text of a recording");
+  checkString(text, "parseRecording()", "the text of a recording");
   const decoder = new RecordingDecoder(sha256);
   const splitter = new LineSplitter(decoder);
-  const lines = linesOfText(text, splitter);
+  const lines = splitLines(text, splitter);
   const first = lines.next();
   const header = decoder.start(first.done === true ? undefined : first.value);
   const events: SessionEvent[] = [];
@@ -63,19 +63,19 @@ async function* readEvents(
   decoder.finish();
 }
 
-async function* linesOf(source: RecordingSource, decoder: RecordingDecoder): AsyncGenerator<string, void, undefined> {
+async function* readLines(source: RecordingSource, decoder: RecordingDecoder): AsyncGenerator<string, void, undefined> {
   const fits = typeof source === "string" || (typeof source === "object" && source !== null && isIterable(source));
   checkArgument(fits, "The reader of a recording", "its text, or a stream of text", source, TEXT_STREAM);
   const splitter = new LineSplitter(decoder);
   for await (const chunk of typeof source === "string" ? [source] : source) {
-    requireText(chunk);
+    checkTextChunk(chunk);
     yield* splitter.push(chunk);
   }
-  yield* splitter.rest();
+  yield* splitter.flush();
 }
 
 /** Refuses chunks that are not text: a Node stream without an encoding yields bytes, whatever its type says. @throws ToolError `invalid_argument` */
-function requireText(chunk: unknown): void {
+function checkTextChunk(chunk: unknown): void {
   if (typeof chunk === "string") return;
   throw new ToolError("invalid_argument", "A recording is read as text, and this stream gives something else.", {
     hint: TEXT_STREAM,
@@ -88,7 +88,7 @@ function isIterable(source: object): boolean {
   return Symbol.asyncIterator in source || Symbol.iterator in source;
 }
 
-function* linesOfText(text: string, splitter: LineSplitter): Generator<string, void, undefined> {
+function* splitLines(text: string, splitter: LineSplitter): Generator<string, void, undefined> {
   yield* splitter.push(text);
-  yield* splitter.rest();
+  yield* splitter.flush();
 }

@@ -5,16 +5,16 @@ import {
   anyText,
   count,
   describeProblem,
-  jsonObject,
-  listOf,
-  numberOf,
+  anyObject,
+  arrayOf,
+  numberBetween,
   oneOf,
   optional,
-  problem,
+  shapeProblem,
   shape,
-  textLike,
-  textOf,
-  truth,
+  textMatching,
+  textOfLength,
+  anyBoolean,
   variantOf,
 } from "../base/check-shape.ts";
 import type { ShapeCheck } from "../base/check-shape.ts";
@@ -47,12 +47,12 @@ export function readEvent(value: unknown, where: string): SessionEvent {
   const event = copyEvent(value, where);
   const found = EVENT(event);
   if (found !== undefined) throw new ToolError("corrupt_record", `${where}: ${describeProblem(found)}.`);
-  return withoutUnknown(event) as unknown as SessionEvent; // every field was just checked
+  return dropUnknownFields(event) as unknown as SessionEvent; // every field was just checked
 }
 
 /** Whether this version has events of this type. */
 export function isKnownType(type: unknown): boolean {
-  return typeof type === "string" && NAMES.has(type);
+  return typeof type === "string" && FIELD_NAMES.has(type);
 }
 
 function copyEvent(value: unknown, where: string): JsonValue {
@@ -63,15 +63,15 @@ function copyEvent(value: unknown, where: string): JsonValue {
   }
 }
 
-const id = textOf(1, MAX_ID_LENGTH);
+const id = textOfLength(1, MAX_ID_LENGTH);
 /** The name is empty for a call that could not be read. */
-const name = textOf(0, MAX_ID_LENGTH);
+const name = textOfLength(0, MAX_ID_LENGTH);
 /** The same limit as in `ErrorInfo`. */
 const MAX_DETAILS = 20;
 /** The range of a `Date`. */
-const at = numberOf(-8.64e15, 8.64e15);
-const duration = numberOf(0, Number.MAX_VALUE);
-const ids = listOf(id);
+const at = numberBetween(-8.64e15, 8.64e15);
+const duration = numberBetween(0, Number.MAX_VALUE);
+const ids = arrayOf(id);
 
 const text = shape({ text: anyText });
 const media = shape({ mediaType: anyText, data: anyText });
@@ -82,20 +82,20 @@ const file = shape({
   name: optional(anyText),
   description: optional(anyText),
 });
-const content = listOf(variantOf("type", { text, image: media, audio: media, file }));
+const content = arrayOf(variantOf("type", { text, image: media, audio: media, file }));
 
 const call = shape({ id: optional(id), name, input: optional(anyJson), reasoning: optional(anyText) });
 
 const error = shape({
   code: oneOf(Object.keys(ERROR_CODES)),
-  message: textOf(0, MAX_MESSAGE_LENGTH),
-  retryable: truth,
+  message: textOfLength(0, MAX_MESSAGE_LENGTH),
+  retryable: anyBoolean,
   outcome: oneOf(["not_started", "failed", "unknown"]),
   hint: optional(anyText),
   operatorHint: optional(anyText),
-  toolNames: optional(listOf(name, MAX_DETAILS)),
-  details: optional(listOf(anyText, MAX_DETAILS)),
-  retryAfterMs: optional(numberOf(-Number.MAX_VALUE, Number.MAX_VALUE)),
+  toolNames: optional(arrayOf(name, MAX_DETAILS)),
+  details: optional(arrayOf(anyText, MAX_DETAILS)),
+  retryAfterMs: optional(numberBetween(-Number.MAX_VALUE, Number.MAX_VALUE)),
 });
 
 const repair = shape({
@@ -112,7 +112,7 @@ const result = allOf(
     status: oneOf(["ok", "partial", "error", "cancelled", "skipped"]),
     output: optional(anyJson),
     content: optional(content),
-    exitCode: optional(numberOf(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),
+    exitCode: optional(numberBetween(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER)),
     error: optional(error),
     origin: oneOf(["live", "cache", "replay", "simulated", "stub"]),
     fidelity: optional(oneOf(FIDELITIES)),
@@ -120,26 +120,26 @@ const result = allOf(
     fault: optional(anyText),
     attempts: count,
     durationMs: duration,
-    repairs: listOf(repair),
-    warnings: listOf(anyText),
+    repairs: arrayOf(repair),
+    warnings: arrayOf(anyText),
     truncation: optional(shape({ handle: optional(anyText), totalBytes: count, shownBytes: count })),
     sameAs: optional(id),
-    metadata: optional(jsonObject),
+    metadata: optional(anyObject),
   }),
-  (value) => (isJsonObject(value) ? missingError(value) : undefined),
+  (value) => (isJsonObject(value) ? checkErrorPresent(value) : undefined),
 );
 
-function missingError({ status, error }: JsonObject): ReturnType<ShapeCheck> {
-  return status === "ok" || error !== undefined ? undefined : problem(`the error of a result that is ${String(status)}`, error, ".error");
+function checkErrorPresent({ status, error }: JsonObject): ReturnType<ShapeCheck> {
+  return status === "ok" || error !== undefined ? undefined : shapeProblem(`the error of a result that is ${String(status)}`, error, ".error");
 }
 
-const spoken: ShapeCheck = (value) => (typeof value === "string" ? undefined : content(value));
+const spokenContent: ShapeCheck = (value) => (typeof value === "string" ? undefined : content(value));
 const message = shape({
   role: oneOf(["user", "assistant", "system", "document"]),
-  content: spoken,
+  content: spokenContent,
   title: optional(anyText),
   inboxId: optional(id),
-  native: optional(shape({ format: textOf(1, MAX_ID_LENGTH), blocks: listOf(anyJson), container: optional(id) })),
+  native: optional(shape({ format: textOfLength(1, MAX_ID_LENGTH), blocks: arrayOf(anyJson), container: optional(id) })),
 });
 const usage = shape({
   inputTokens: count,
@@ -150,37 +150,37 @@ const usage = shape({
 });
 const branchPoint = shape({ sessionId: id, length: count });
 
-const pointer = textLike(/^(?:$|\/)/u, "a JSON Pointer", /~(?![01])/u);
+const pointer = textMatching(/^(?:$|\/)/u, "a JSON Pointer", /~(?![01])/u);
 const setting = shape({ path: pointer, value: anyJson });
-const patch = listOf(variantOf("op", { add: setting, replace: setting, remove: shape({ path: pointer }) }));
+const patch = arrayOf(variantOf("op", { add: setting, replace: setting, remove: shape({ path: pointer }) }));
 
 const span = { atMs: duration, ms: duration };
-const timing = listOf(
+const timing = arrayOf(
   variantOf("phase", {
     approval: shape(span),
     slot: shape(span),
     backoff: shape(span),
     lock: shape({ ...span, holders: ids }),
-    attempt: shape({ ...span, error: optional(oneOf(Object.keys(ERROR_CODES))), abandoned: optional(truth), lateMs: optional(duration) }),
+    attempt: shape({ ...span, error: optional(oneOf(Object.keys(ERROR_CODES))), abandoned: optional(anyBoolean), lateMs: optional(duration) }),
   }),
 );
 
 type Fields = Readonly<Record<string, ShapeCheck>>;
 
-const FACT: Fields = { type: anyText, sessionId: id, at };
-const OF_CALL: Fields = { ...FACT, callId: id, turnId: id };
+const COMMON_FIELDS: Fields = { type: anyText, sessionId: id, at };
+const CALL_FIELDS: Fields = { ...COMMON_FIELDS, callId: id, turnId: id };
 
 /** The fields of each type of event. */
 const FIELDS = {
   "session-start": {
-    ...FACT,
+    ...COMMON_FIELDS,
     parent: optional(branchPoint),
     copied: optional(count),
     parentCall: optional(shape({ sessionId: id, callId: id })),
   },
-  "message-add": { ...FACT, message, parentCallId: optional(id), principal: optional(id) },
+  "message-add": { ...COMMON_FIELDS, message, parentCallId: optional(id), principal: optional(id) },
   "inbox-add": {
-    ...FACT,
+    ...COMMON_FIELDS,
     id,
     message,
     sender: optional(anyText),
@@ -189,32 +189,32 @@ const FIELDS = {
     principal: optional(id),
     traceparent: optional(id),
   },
-  "trigger-add": { ...FACT, id, kind: id, settings: jsonObject, declared: optional(truth), tick: optional(at) },
-  "trigger-pause": { ...FACT, id },
-  "trigger-resume": { ...FACT, id, tick: optional(at) },
-  "trigger-remove": { ...FACT, id },
-  "batch-start": { ...FACT, turnId: id, callIds: ids, idempotencyKey: id, digest: id },
+  "trigger-add": { ...COMMON_FIELDS, id, kind: id, settings: anyObject, declared: optional(anyBoolean), tick: optional(at) },
+  "trigger-pause": { ...COMMON_FIELDS, id },
+  "trigger-resume": { ...COMMON_FIELDS, id, tick: optional(at) },
+  "trigger-remove": { ...COMMON_FIELDS, id },
+  "batch-start": { ...COMMON_FIELDS, turnId: id, callIds: ids, idempotencyKey: id, digest: id },
   "call-start": {
-    ...OF_CALL,
+    ...CALL_FIELDS,
     call,
     parentCallId: optional(id),
-    ofComposite: optional(truth),
-    inRound: optional(truth),
-    strict: optional(truth),
-    answerFrom: optional(listOf(oneOf(ANSWER_SOURCES))),
-    rewritten: optional(truth),
-    background: optional(truth),
+    ofComposite: optional(anyBoolean),
+    inRound: optional(anyBoolean),
+    strict: optional(anyBoolean),
+    answerFrom: optional(arrayOf(oneOf(ANSWER_SOURCES))),
+    rewritten: optional(anyBoolean),
+    background: optional(anyBoolean),
     principal: optional(id),
-    allow: optional(listOf(shape({ allow: optional(listOf(id)), deny: optional(listOf(id)) }))),
+    allow: optional(arrayOf(shape({ allow: optional(arrayOf(id)), deny: optional(arrayOf(id)) }))),
     asks: optional(anyText),
     overload: optional(id),
     traceparent: optional(id),
   },
-  "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
-  "call-remote": { ...OF_CALL, toolName: name, remoteId: id },
-  "approval-ask": { ...OF_CALL, toolName: name, approvalId: id, digest: id, input: jsonObject, reason: anyText, expiresAt: optional(at) },
+  "call-intent": { ...CALL_FIELDS, toolName: name, input: anyObject, idempotencyKey: id },
+  "call-remote": { ...CALL_FIELDS, toolName: name, remoteId: id },
+  "approval-ask": { ...CALL_FIELDS, toolName: name, approvalId: id, digest: id, input: anyObject, reason: anyText, expiresAt: optional(at) },
   "approval-answer": {
-    ...OF_CALL,
+    ...CALL_FIELDS,
     toolName: name,
     approvalId: id,
     digest: id,
@@ -223,32 +223,32 @@ const FIELDS = {
     ruleId: optional(id),
     by: optional(anyText),
   },
-  "state-change": { ...OF_CALL, toolset: name, key: anyText, patch },
-  "call-end": { ...OF_CALL, result, input: optional(jsonObject), timing: optional(timing) },
+  "state-change": { ...CALL_FIELDS, toolset: name, key: anyText, patch },
+  "call-end": { ...CALL_FIELDS, result, input: optional(anyObject), timing: optional(timing) },
   "job-start": {
-    ...OF_CALL,
+    ...CALL_FIELDS,
     toolName: name,
     mode: oneOf(["background", "stateful"]),
-    notify: truth,
-    queued: optional(truth),
+    notify: anyBoolean,
+    queued: optional(anyBoolean),
     traceparent: optional(id),
   },
   "job-run": {
-    ...OF_CALL,
+    ...CALL_FIELDS,
     toolName: name,
     starts: count,
-    queued: optional(truth),
-    handedOver: optional(truth),
-    awaited: optional(truth),
+    queued: optional(anyBoolean),
+    handedOver: optional(anyBoolean),
+    awaited: optional(anyBoolean),
     traceparent: optional(id),
   },
-  "job-output": { ...OF_CALL, toolName: name, position: count, text: anyText, asks: optional(truth) },
-  "job-input": { ...OF_CALL, input: anyJson, principal: optional(id) },
-  "job-end": { ...OF_CALL, toolName: name, status: oneOf(["ok", "partial", "error", "cancelled", "skipped"]), notify: truth },
-  "output-keep": { ...OF_CALL, output: optional(anyJson), content: optional(content) },
-  "outcome-resolve": { ...OF_CALL, toolName: name, outcome: oneOf(["applied"]) },
+  "job-output": { ...CALL_FIELDS, toolName: name, position: count, text: anyText, asks: optional(anyBoolean) },
+  "job-input": { ...CALL_FIELDS, input: anyJson, principal: optional(id) },
+  "job-end": { ...CALL_FIELDS, toolName: name, status: oneOf(["ok", "partial", "error", "cancelled", "skipped"]), notify: anyBoolean },
+  "output-keep": { ...CALL_FIELDS, output: optional(anyJson), content: optional(content) },
+  "outcome-resolve": { ...CALL_FIELDS, toolName: name, outcome: oneOf(["applied"]) },
   "round-end": {
-    ...FACT,
+    ...COMMON_FIELDS,
     turnId: id,
     callIds: ids,
     parentCallId: optional(id),
@@ -256,29 +256,29 @@ const FIELDS = {
     finish: oneOf(FINISH_REASONS),
     usage,
     model: optional(anyText),
-    providerTools: optional(listOf(anyText)),
+    providerTools: optional(arrayOf(anyText)),
     voided: optional(anyText),
   },
-  "batch-rollback": { ...FACT, turnId: id, callIds: ids },
-  "branch-commit": { ...FACT, branchId: id, events: count },
+  "batch-rollback": { ...COMMON_FIELDS, turnId: id, callIds: ids },
+  "branch-commit": { ...COMMON_FIELDS, branchId: id, events: count },
 } as const satisfies Record<SessionEvent["type"], Fields>;
 
-const NAMES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
+const FIELD_NAMES: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries(FIELDS).map(([type, fields]) => [type, new Set(Object.keys(fields))]),
 );
 
 const EVENT = allOf(variantOf("type", Object.fromEntries(Object.entries(FIELDS).map(([type, fields]) => [type, shape(fields)]))), (value) =>
-  isJsonObject(value) && value["type"] === "call-end" ? wrongCall(value) : undefined,
+  isJsonObject(value) && value["type"] === "call-end" ? checkSameCallId(value) : undefined,
 );
 
-function wrongCall({ callId, result }: JsonObject): ReturnType<ShapeCheck> {
+function checkSameCallId({ callId, result }: JsonObject): ReturnType<ShapeCheck> {
   const named = isJsonObject(result) ? result["callId"] : undefined;
-  return named === callId ? undefined : problem(`the event's own callId, ${JSON.stringify(callId)}`, named, ".result.callId");
+  return named === callId ? undefined : shapeProblem(`the event's own callId, ${JSON.stringify(callId)}`, named, ".result.callId");
 }
 
-function withoutUnknown(event: JsonValue): JsonValue {
+function dropUnknownFields(event: JsonValue): JsonValue {
   if (!isJsonObject(event)) return event;
-  const known = NAMES.get(String(event["type"]));
+  const known = FIELD_NAMES.get(String(event["type"]));
   const names = Object.keys(event);
   if (known === undefined || names.every((name) => known.has(name))) return event;
   return Object.freeze(Object.fromEntries(Object.entries(event).filter(([name]) => known.has(name))));

@@ -33,7 +33,7 @@ export async function* writeRecording(
   checkArgument(isOptionsObject(header), "writeRecording(events, header)", "a header", header, hint);
   const encoder = new RecordingEncoder();
   yield encoder.start(header);
-  for await (const event of events) yield* encoder.event(event);
+  for await (const event of events) yield* encoder.encodeEvent(event);
   yield encoder.end();
 }
 

@@ -3,16 +3,16 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { useFoldedLog, type Followed } from "../server/use-folded-log.ts";
+import { useFoldedLog, type FollowedState } from "../server/use-folded-log.ts";
 import { CancelAction } from "../server/cancel-action.tsx";
-import { newKey } from "../server/new-key.ts";
-import { useConnection, useMay } from "../server/use-server.ts";
+import { newIdempotencyKey } from "../server/new-key.ts";
+import { useConnection, useHasScope } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
+import { UntrustedText } from "../show/inert.tsx";
 import { Panel } from "../show/panel.tsx";
 import { Loading, Notice } from "../show/parts.tsx";
-import { AgentState, hasRun, type Agent } from "./agent-state.tsx";
-import { ChatCall, ChatMessage, ChatWriting } from "./chat-parts.tsx";
+import { AgentState, isBusy, type Agent } from "./agent-state.tsx";
+import { ChatCall, ChatMessage, PartialMessage } from "./chat-parts.tsx";
 import { ChatLog } from "./chat-log.ts";
 
 export function AgentPanel({ name, agent }: { readonly name: string; readonly agent: Agent | undefined }): ReactNode {
@@ -21,14 +21,14 @@ export function AgentPanel({ name, agent }: { readonly name: string; readonly ag
   return (
     <Panel
       label="Agent"
-      closes="agent"
+      subject="agent"
       className="chat-panel"
-      title={<Inert text={name} maxLength={80} />}
+      title={<UntrustedText text={name} maxLength={80} />}
       onClose={close}
       actions={
         <>
           {agent !== undefined && <AgentState agent={agent} />}
-          {agent !== undefined && hasRun(agent) && <CancelRun name={name} />}
+          {agent !== undefined && isBusy(agent) && <CancelRun name={name} />}
         </>
       }
     >
@@ -45,7 +45,7 @@ export function AgentPanel({ name, agent }: { readonly name: string; readonly ag
 
 function CancelRun({ name }: { readonly name: string }): ReactNode {
   const { client } = useConnection();
-  const may = useMay();
+  const may = useHasScope();
   if (!may("execute")) return null;
   return <CancelAction text="Cancel the run" cancel={() => client.call("cancelAgent", { params: { agentName: name } })} />;
 }
@@ -53,12 +53,12 @@ function CancelRun({ name }: { readonly name: string }): ReactNode {
 const newLog = (): ChatLog => new ChatLog();
 
 function Chat({ agent }: { readonly agent: Agent }): ReactNode {
-  const may = useMay();
+  const may = useHasScope();
   const followed = useFoldedLog(agent.sessionId, newLog);
   return (
     <>
       <Conversation agent={agent} followed={followed} />
-      {may("execute") ? <Say agent={agent} /> : <p className="muted">You may read the conversation, but not write.</p>}
+      {may("execute") ? <MessageForm agent={agent} /> : <p className="muted">You may read the conversation, but not write.</p>}
     </>
   );
 }
@@ -67,11 +67,11 @@ function Chat({ agent }: { readonly agent: Agent }): ReactNode {
 const NEAR_END = 80;
 const SHOWN = 300;
 
-function Conversation({ agent, followed }: { readonly agent: Agent; readonly followed: Followed<ChatLog> }): ReactNode {
+function Conversation({ agent, followed }: { readonly agent: Agent; readonly followed: FollowedState<ChatLog> }): ReactNode {
   const { log, version, isReady, failure } = followed;
   const frame = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
-  const [most, setMost] = useState(SHOWN);
+  const [shownCount, setMost] = useState(SHOWN);
   useEffect(() => {
     const { current } = frame;
     if (current !== null && isAtEnd.current) current.scrollTop = current.scrollHeight;
@@ -94,18 +94,18 @@ function Conversation({ agent, followed }: { readonly agent: Agent; readonly fol
         </Notice>
       )}
       {!isReady && items.length === 0 && <Loading />}
-      {isReady && failure === undefined && items.length === 0 && log.waiting.size === 0 && log.writing === "" && (
+      {isReady && failure === undefined && items.length === 0 && log.inboxMessages.size === 0 && log.partialText === "" && (
         <Notice title="No messages yet.">
           <Link href={sessionPath(agent.sessionId)}>Its session</Link> begins with the first message.
         </Notice>
       )}
-      {items.length > most && (
-        <button type="button" className="button list-more" onClick={() => setMost(most + SHOWN)}>
+      {items.length > shownCount && (
+        <button type="button" className="button list-more" onClick={() => setMost(shownCount + SHOWN)}>
           Earlier
         </button>
       )}
       {items
-        .slice(-most)
+        .slice(-shownCount)
         .map((entry) =>
           entry.kind === "message" ? (
             <ChatMessage key={entry.id} entry={entry} />
@@ -113,16 +113,16 @@ function Conversation({ agent, followed }: { readonly agent: Agent; readonly fol
             <ChatCall key={`${entry.id} ${entry.result === undefined}`} entry={entry} log={log.calls} sessionId={agent.sessionId} />
           ),
         )}
-      {log.writing !== "" && <ChatWriting text={log.writing} isRunning={hasRun(agent)} />}
-      {[...log.waiting].map(([id, text]) => (
+      {log.partialText !== "" && <PartialMessage text={log.partialText} isRunning={isBusy(agent)} />}
+      {[...log.inboxMessages].map(([id, text]) => (
         <div key={id} className="chat-message chat-user chat-waiting">
           <p className="chat-role">waits for the agent</p>
           <p className="prose">
-            <Inert text={text} maxLength={20_000} />
+            <UntrustedText text={text} maxLength={20_000} />
           </p>
         </div>
       ))}
-      {hasRun(agent) && (
+      {isBusy(agent) && (
         <p className="muted" role="status">
           {agent.state === "waiting" ? "A call waits for approval." : "The agent is working…"}
         </p>
@@ -131,13 +131,13 @@ function Conversation({ agent, followed }: { readonly agent: Agent; readonly fol
   );
 }
 
-function Say({ agent: { name, state } }: { readonly agent: Agent }): ReactNode {
+function MessageForm({ agent: { name, state } }: { readonly agent: Agent }): ReactNode {
   const { client } = useConnection();
   const queries = useQueryClient();
   const [text, setText] = useState("");
   const { mutate, isPending, error } = useMutation({
     mutationFn: (content: string) =>
-      client.call("sendToAgent", { params: { agentName: name }, body: { content }, idempotencyKey: newKey() }),
+      client.call("sendToAgent", { params: { agentName: name }, body: { content }, idempotencyKey: newIdempotencyKey() }),
     onMutate: () => setText(""), // text that is typed from now on is the next message
     onError: (_, content) => setText((now) => (now === "" ? content : `${content}\n${now}`)),
     onSettled: () => queries.invalidateQueries({ queryKey: ["agents"] }),

@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
 import { Badge, type Tone } from "../show/parts.tsx";
-import { plural } from "../show/words.ts";
+import { formatPlural } from "../show/words.ts";
 
 export type Agent = AnswerOf<"getAgent">;
 
@@ -11,13 +11,13 @@ const TONES: Readonly<Record<Agent["state"], Tone>> = { running: "busy", waiting
 export function AgentState({ agent: { state, waiting } }: { readonly agent: Agent }): ReactNode {
   return (
     <span className="badges">
-      {waiting > 0 && <Badge tone="warn">{plural(waiting, "approval")} open</Badge>}
+      {waiting > 0 && <Badge tone="warn">{formatPlural(waiting, "approval")} open</Badge>}
       <Badge tone={TONES[state]}>{state}</Badge>
     </span>
   );
 }
 
 /** Whether the agent has a run, which can be cancelled. */
-export function hasRun({ state }: Agent): boolean {
+export function isBusy({ state }: Agent): boolean {
   return state === "running" || state === "waiting";
 }

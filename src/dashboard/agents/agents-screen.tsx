@@ -5,8 +5,8 @@ import { Link } from "wouter";
 import { ReadState } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { agentPath } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
-import { Notice, ScreenHead } from "../show/parts.tsx";
+import { UntrustedText } from "../show/inert.tsx";
+import { Notice, ScreenHeader } from "../show/parts.tsx";
 import { useListKeys } from "../show/use-list-keys.ts";
 import { useTitle } from "../show/use-title.ts";
 import { AgentPanel } from "./agent-panel.tsx";
@@ -27,7 +27,7 @@ export function AgentsScreen({ agentName }: { readonly agentName: string | undef
   return (
     <div className={isChosen ? "split with-panel with-wide-panel" : "split"}>
       <div className="split-main">
-        <ScreenHead title="Agents" />
+        <ScreenHeader title="Agents" />
         <ReadState title="The agents could not be read." error={error} data={data} />
         {data !== undefined && agents.length === 0 && (
           <Notice title="There are no agents.">
@@ -53,12 +53,12 @@ function AgentList({ agents, agentName }: { readonly agents: readonly Agent[]; r
           <Link href={agentPath(agent.name)} className="card" data-row="" aria-current={agent.name === agentName ? "true" : undefined}>
             <span className="card-title">
               <b>
-                <Inert text={agent.name} maxLength={80} />
+                <UntrustedText text={agent.name} maxLength={80} />
               </b>
               <AgentState agent={agent} />
             </span>
             <span className="card-text muted">
-              <Inert text={agent.sessionId} maxLength={80} />
+              <UntrustedText text={agent.sessionId} maxLength={80} />
             </span>
           </Link>
         </li>

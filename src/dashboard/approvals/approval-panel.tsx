@@ -4,18 +4,18 @@ import { useEffect, useRef, useState, type ReactNode, type RefObject } from "rea
 import { Link } from "wouter";
 import type { BodyOf } from "../../client/client.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { useConnection, useMay } from "../server/use-server.ts";
+import { useConnection, useHasScope } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
-import { Choice } from "../show/choice.tsx";
-import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
+import { SelectField } from "../show/choice.tsx";
+import { UntrustedText, JsonBlock, ToolName } from "../show/inert.tsx";
 import { Panel } from "../show/panel.tsx";
 import { Badge, Fact, Notice, Section } from "../show/parts.tsx";
-import { fullTime, plural } from "../show/words.ts";
+import { formatFullTime, formatPlural } from "../show/words.ts";
 import type { Approval } from "./approval.ts";
 import { PreviewView } from "./preview-view.tsx";
 
 type Verdict = Pick<BodyOf<"decideApproval">, "answer" | "scope">;
-type Reach = NonNullable<Verdict["scope"]>;
+type ApprovalScope = NonNullable<Verdict["scope"]>;
 
 export function ApprovalPanel({
   approval,
@@ -26,13 +26,13 @@ export function ApprovalPanel({
 }): ReactNode {
   const go = useGo();
   const frame = useRef<HTMLElement>(null);
-  const deciding = useDeciding(); // kept here, as the question disappears when it is decided, here or elsewhere
+  const deciding = useDecide(); // kept here, as the question disappears when it is decided, here or elsewhere
   const close = (): void => go("/approvals", { keepQuery: true });
   return (
     <Panel
       ref={frame}
       label="Waiting call"
-      closes="approval"
+      subject="approval"
       title={approval === undefined ? "Approval" : <ToolName name={approval.toolName} />}
       onClose={close}
     >
@@ -41,10 +41,10 @@ export function ApprovalPanel({
         <Notice title="This call is no longer waiting.">It was answered, was withdrawn or has expired.</Notice>
       ) : approval.damage !== undefined ? (
         <Notice title="This call cannot be decided.">
-          <Inert text={approval.damage} maxLength={1_000} />
+          <UntrustedText text={approval.damage} maxLength={1_000} />
         </Notice>
       ) : (
-        <Question approval={approval} others={others} deciding={deciding} frame={frame} />
+        <ApprovalDetails approval={approval} others={others} deciding={deciding} frame={frame} />
       )}
     </Panel>
   );
@@ -56,7 +56,7 @@ interface Decision {
 }
 
 /** Sends decisions. Fails if an answer does not count because another one came first. */
-function useDeciding(): UseMutationResult<void, Error, Decision> {
+function useDecide(): UseMutationResult<void, Error, Decision> {
   const { client } = useConnection();
   const queries = useQueryClient();
   return useMutation({
@@ -68,8 +68,8 @@ function useDeciding(): UseMutationResult<void, Error, Decision> {
       }
       const body = { decisions: calls.map(({ callId, digest }) => ({ ...verdict, callId, digest })) };
       const { decisions } = await client.call("decideApprovals", { body });
-      const missed = decisions.filter(({ decided }) => !decided).length;
-      if (missed > 0) throw new Error(`This answer had no effect on ${plural(missed, "call")} of ${calls.length}, which no longer waited.`);
+      const ineffective = decisions.filter(({ decided }) => !decided).length;
+      if (ineffective > 0) throw new Error(`This answer had no effect on ${formatPlural(ineffective, "call")} of ${calls.length}, which no longer waited.`);
     },
     onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
   });
@@ -81,8 +81,8 @@ interface QuestionProps {
   readonly deciding: UseMutationResult<void, Error, Decision>;
 }
 
-function Question({ approval, others, deciding, frame }: QuestionProps & { readonly frame: RefObject<HTMLElement | null> }): ReactNode {
-  const may = useMay();
+function ApprovalDetails({ approval, others, deciding, frame }: QuestionProps & { readonly frame: RefObject<HTMLElement | null> }): ReactNode {
+  const may = useHasScope();
   useEffect(
     () => () => {
       if (document.activeElement === document.body) frame.current?.focus(); // the focus was on a button of the question
@@ -93,12 +93,12 @@ function Question({ approval, others, deciding, frame }: QuestionProps & { reado
   return (
     <>
       <p className="prose">
-        <Inert text={reason} maxLength={2_000} />
+        <UntrustedText text={reason} maxLength={2_000} />
       </p>
       <p className="muted prose">
-        <Inert text={description} maxLength={1_000} />
+        <UntrustedText text={description} maxLength={1_000} />
       </p>
-      {may("approve") && <Answers approval={approval} others={others} deciding={deciding} />}
+      {may("approve") && <AnswerButtons approval={approval} others={others} deciding={deciding} />}
       {!may("approve") && <p className="muted">You may see this call, but not decide it.</p>}
       <Section title="Input that would run">
         <JsonBlock value={input} label="Input that would run" />
@@ -115,24 +115,24 @@ function Question({ approval, others, deciding, frame }: QuestionProps & { reado
       <dl className="facts">
         <Fact name="Session">
           <Link href={sessionPath(sessionId, callId)}>
-            <Inert text={sessionId} maxLength={120} />
+            <UntrustedText text={sessionId} maxLength={120} />
           </Link>
           {simulated && <Badge tone="warn">simulated</Badge>}
         </Fact>
         <Fact name="Asked">
-          {fullTime(askedAt)}
+          {formatFullTime(askedAt)}
           {askedBy !== undefined && (
             <>
               {" for "}
-              <Inert text={askedBy} />
+              <UntrustedText text={askedBy} />
             </>
           )}
         </Fact>
-        {expiresAt !== undefined && <Fact name="Until">{fullTime(expiresAt)}</Fact>}
-        <Fact name="Waits in">{askedIn === undefined ? "no process, until its session is resumed" : <Inert text={askedIn} />}</Fact>
+        {expiresAt !== undefined && <Fact name="Until">{formatFullTime(expiresAt)}</Fact>}
+        <Fact name="Waits in">{askedIn === undefined ? "no process, until its session is resumed" : <UntrustedText text={askedIn} />}</Fact>
         <Fact name="Digest">
           <code className="wrap">
-            <Inert text={digest} />
+            <UntrustedText text={digest} />
           </code>
         </Fact>
       </dl>
@@ -140,7 +140,7 @@ function Question({ approval, others, deciding, frame }: QuestionProps & { reado
   );
 }
 
-const REACHES: readonly (readonly [Reach, string])[] = [
+const SCOPE_OPTIONS: readonly (readonly [ApprovalScope, string])[] = [
   ["once", "this call"],
   ["input", "this input, in this session"],
   ["tool", "this tool, in this session"],
@@ -148,17 +148,17 @@ const REACHES: readonly (readonly [Reach, string])[] = [
 ];
 
 /** Buttons for the answer, which is bound to the digest of the shown call and decides nothing else. */
-function Answers({ approval, others, deciding: { mutate, isPending } }: QuestionProps): ReactNode {
-  const [reach, setReach] = useState<Reach>("once");
+function AnswerButtons({ approval, others, deciding: { mutate, isPending } }: QuestionProps): ReactNode {
+  const [scope, setScope] = useState<ApprovalScope>("once");
   const alike = others.filter(({ toolName }) => toolName === approval.toolName);
   const decide = (verdict: Verdict, calls: readonly Approval[] = [approval]): void => mutate({ verdict, calls });
   return (
     <div className="answers">
       <div className="button-row">
-        <button type="button" className="button button-main" disabled={isPending} onClick={() => decide({ answer: "allow", scope: reach })}>
+        <button type="button" className="button button-main" disabled={isPending} onClick={() => decide({ answer: "allow", scope: scope })}>
           Allow
         </button>
-        <Choice label="What the approval applies to" value={reach} onChange={setReach} options={REACHES} />
+        <SelectField label="What the approval applies to" value={scope} onChange={setScope} options={SCOPE_OPTIONS} />
         <button type="button" className="button button-danger" disabled={isPending} onClick={() => decide({ answer: "deny" })}>
           Deny
         </button>
@@ -180,13 +180,13 @@ function Preview({ callId, digest }: { readonly callId: string; readonly digest:
     staleTime: Infinity,
     refetchOnWindowFocus: false,
   });
-  const again = (
+  const simulateAgain = (
     <button type="button" className="button button-quiet" disabled={isFetching} onClick={() => void refetch()}>
       {isFetching ? "Simulating…" : "Simulate again"}
     </button>
   );
   return (
-    <Section title="What it would change" aside={again}>
+    <Section title="What it would change" aside={simulateAgain}>
       {data !== undefined && <PreviewView preview={data} />}
       {data === undefined && error === null && <p className="muted">Simulated by the process that waits; nothing happens for real.</p>}
       <InlineFailure error={error} />

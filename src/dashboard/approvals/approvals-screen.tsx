@@ -5,10 +5,10 @@ import { Link } from "wouter";
 import { useNow } from "../server/now.ts";
 import { ReadState } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
-import { approvalPath, useAddressValue } from "../show/address.ts";
-import { Inert, ToolName } from "../show/inert.tsx";
-import { Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
-import { count, holdsWords } from "../show/words.ts";
+import { approvalPath, useQueryValue } from "../show/address.ts";
+import { UntrustedText, ToolName } from "../show/inert.tsx";
+import { TimeAgo, Notice, ScreenHeader, SearchField } from "../show/parts.tsx";
+import { formatCount, containsWords } from "../show/words.ts";
 import { useListKeys } from "../show/use-list-keys.ts";
 import { useTitle } from "../show/use-title.ts";
 import type { Approval } from "./approval.ts";
@@ -18,7 +18,7 @@ const EVERY_MS = 2_000;
 
 export function ApprovalsScreen({ callId }: { readonly callId: string | undefined }): ReactNode {
   const { client } = useConnection();
-  const [words, setWords] = useAddressValue("q");
+  const [words, setWords] = useQueryValue("q");
   const { data, error } = useQuery({
     queryKey: ["approvals"],
     queryFn: ({ signal }) => client.call("listApprovals", { signal }),
@@ -26,7 +26,7 @@ export function ApprovalsScreen({ callId }: { readonly callId: string | undefine
   });
   useTitle("Approvals · Haft");
   const all = data?.approvals ?? [];
-  const shown = all.filter((one) => fits(one, words));
+  const shown = all.filter((one) => matchesSearch(one, words));
   const isChosen = callId !== undefined && callId !== "";
   const listed = isChosen ? all.find((one) => one.callId === callId) : undefined;
   // The list has only the oldest ones, up to a limit.
@@ -42,16 +42,16 @@ export function ApprovalsScreen({ callId }: { readonly callId: string | undefine
   return (
     <div className={isChosen ? "split with-panel" : "split"}>
       <div className="split-main">
-        <ScreenHead title="Approvals">
+        <ScreenHeader title="Approvals">
           <SearchField label="Filter by tool or session" value={words} onChange={setWords} />
-        </ScreenHead>
+        </ScreenHeader>
         <ReadState title="The approvals could not be read." error={error} data={data} />
         {data !== undefined && all.length === 0 && (
           <Notice title="No calls are waiting for approval.">Calls of destructive tools appear here before they run.</Notice>
         )}
         {all.length > 0 && shown.length === 0 && <Notice title="No calls match the filter." />}
         {shown.length > 0 && <ApprovalList approvals={shown} callId={callId} />}
-        {isPart && <p className="list-more muted">The oldest {count(all.length)} are shown. More calls wait.</p>}
+        {isPart && <p className="list-more muted">The oldest {formatCount(all.length)} are shown. More calls wait.</p>}
       </div>
       {isChosen && isRead && <ApprovalPanel key={callId} approval={chosen} others={all} />}
     </div>
@@ -74,14 +74,14 @@ function ApprovalList({ approvals, callId }: { readonly approvals: readonly Appr
             <span className="card-title">
               <ToolName name={one.toolName} />
               <span className="muted">
-                <Moment at={one.askedAt} now={now} />
+                <TimeAgo at={one.askedAt} now={now} />
               </span>
             </span>
             <span className="card-text mono">
-              <Inert text={JSON.stringify(one.input)} maxLength={160} />
+              <UntrustedText text={JSON.stringify(one.input)} maxLength={160} />
             </span>
             <span className="card-text muted">
-              <Inert text={one.sessionId} maxLength={80} />
+              <UntrustedText text={one.sessionId} maxLength={80} />
             </span>
           </Link>
         </li>
@@ -90,6 +90,6 @@ function ApprovalList({ approvals, callId }: { readonly approvals: readonly Appr
   );
 }
 
-function fits({ toolName, sessionId, callId }: Approval, words: string): boolean {
-  return holdsWords(`${toolName} ${sessionId} ${callId}`, words);
+function matchesSearch({ toolName, sessionId, callId }: Approval, words: string): boolean {
+  return containsWords(`${toolName} ${sessionId} ${callId}`, words);
 }

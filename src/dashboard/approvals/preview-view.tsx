@@ -1,18 +1,18 @@
 /** The changes that a call would make, found by simulating it. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
-import { Inert, JsonBlock, TextBlock, ToolName } from "../show/inert.tsx";
+import { UntrustedText, JsonBlock, TextBlock, ToolName } from "../show/inert.tsx";
 import { Badge } from "../show/parts.tsx";
 
 type Preview = AnswerOf<"previewApproval">;
-type Json = NonNullable<Preview["state"]>[number];
+type JsonChange = NonNullable<Preview["state"]>[number];
 
 export function PreviewView({ preview }: { readonly preview: Preview }): ReactNode {
   const { available, reason = "", state = [], calls = [], writes = [], answer = "", isCut } = preview;
   if (!available)
     return (
       <p className="muted prose">
-        Not known: <Inert text={reason} maxLength={1_000} />
+        Not known: <UntrustedText text={reason} maxLength={1_000} />
       </p>
     );
   return (
@@ -24,14 +24,14 @@ export function PreviewView({ preview }: { readonly preview: Preview }): ReactNo
             <li key={index}>
               <Badge tone="warn">writes</Badge>
               <code className="wrap">
-                <Inert text={key} />
+                <UntrustedText text={key} />
               </code>
             </li>
           ))}
         </ul>
       )}
       {state.slice(0, 100).map((change, index) => (
-        <Change key={index} change={change} />
+        <StateChange key={index} change={change} />
       ))}
       {calls.length > 0 && (
         <ul className="lines">
@@ -39,7 +39,7 @@ export function PreviewView({ preview }: { readonly preview: Preview }): ReactNo
             <li key={index}>
               <ToolName name={String(toolName)} />
               <span className="mono">
-                <Inert text={JSON.stringify(input)} maxLength={160} />
+                <UntrustedText text={JSON.stringify(input)} maxLength={160} />
               </span>
               <Badge tone={outcome === "ok" ? "good" : "bad"}>{String(outcome)}</Badge>
             </li>
@@ -53,12 +53,12 @@ export function PreviewView({ preview }: { readonly preview: Preview }): ReactNo
 }
 
 /** One value before and after. */
-function Change({ change: { toolset, key, before, after } }: { readonly change: Json }): ReactNode {
+function StateChange({ change: { toolset, key, before, after } }: { readonly change: JsonChange }): ReactNode {
   return (
     <div className="change">
       <p className="change-name">
         <code>
-          <Inert text={`${String(toolset)} · ${String(key)}`} />
+          <UntrustedText text={`${String(toolset)} · ${String(key)}`} />
         </code>
       </p>
       <div className="change-sides">

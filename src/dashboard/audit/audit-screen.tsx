@@ -4,12 +4,12 @@ import type { ReactNode } from "react";
 import type { AnswerOf, QueryInput } from "../../client/client.ts";
 import { ReadState } from "../server/read-failure.tsx";
 import { useConnection, useInfo } from "../server/use-server.ts";
-import { useAddressValue } from "../show/address.ts";
-import { Choice } from "../show/choice.tsx";
-import { Inert } from "../show/inert.tsx";
-import { Notice, ScreenHead, SearchField } from "../show/parts.tsx";
-import { plural } from "../show/words.ts";
-import { usePaused } from "../show/use-paused.ts";
+import { useQueryValue } from "../show/address.ts";
+import { SelectField } from "../show/choice.tsx";
+import { UntrustedText } from "../show/inert.tsx";
+import { Notice, ScreenHeader, SearchField } from "../show/parts.tsx";
+import { formatPlural } from "../show/words.ts";
+import { useDebounced } from "../show/use-paused.ts";
 import { useTitle } from "../show/use-title.ts";
 import { AuditTable } from "./audit-table.tsx";
 
@@ -31,35 +31,35 @@ type Answer = AnswerOf<"listAudit">;
 
 export function AuditScreen(): ReactNode {
   const { client } = useConnection();
-  const [principal, setPrincipal] = useAddressValue("principal");
-  const [tool, setTool] = useAddressValue("tool");
-  const [outcome, setOutcome] = useAddressValue("outcome");
-  const [period, setPeriod] = useAddressValue("since");
-  const wanted = usePaused(JSON.stringify({ principal: principal.trim(), tool: tool.trim(), outcome }));
+  const [principal, setPrincipal] = useQueryValue("principal");
+  const [tool, setTool] = useQueryValue("tool");
+  const [outcome, setOutcome] = useQueryValue("outcome");
+  const [period, setPeriod] = useQueryValue("since");
+  const wanted = useDebounced(JSON.stringify({ principal: principal.trim(), tool: tool.trim(), outcome }));
   const [since, , periodMs] = PERIODS.find(([word]) => word === period) ?? PERIODS[1];
   const { data, error, hasNextPage, fetchNextPage, isFetching, refetch } = useInfiniteQuery({
     queryKey: ["audit", wanted, since],
     placeholderData: keepPreviousData,
     initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam, signal }) => client.call("listAudit", { query: queryOf(wanted, periodMs, pageParam), signal }),
+    queryFn: ({ pageParam, signal }) => client.call("listAudit", { query: createQuery(wanted, periodMs, pageParam), signal }),
     getNextPageParam: ({ next }) => next,
   });
   useTitle("Audit · Haft");
   const entries = data?.pages.flatMap((page) => page.entries) ?? [];
   return (
     <>
-      <ScreenHead title="Audit">
+      <ScreenHeader title="Audit">
         <SearchField label="Principal, such as key:*" value={principal} onChange={setPrincipal} />
         <SearchField label="Tool, such as files::*" value={tool} onChange={setTool} />
         <OutcomeChoice value={outcome} onChange={setOutcome} />
-        <Choice label="Time range" value={since} onChange={setPeriod} options={PERIODS.map(([word, says]) => [word, says] as const)} />
+        <SelectField label="Time range" value={since} onChange={setPeriod} options={PERIODS.map(([word, says]) => [word, says] as const)} />
         <button type="button" className="button" disabled={isFetching} onClick={() => void refetch()}>
           Refresh
         </button>
-      </ScreenHead>
-      <Scope />
+      </ScreenHeader>
+      <ScopeNotice />
       <ReadState title="The audit could not be read." error={error} data={data} />
-      <Damage pages={data?.pages ?? []} />
+      <DamagedSessions pages={data?.pages ?? []} />
       {data !== undefined && entries.length === 0 && <NoEntries />}
       {entries.length > 0 && <AuditTable entries={entries} />}
       {hasNextPage && (
@@ -71,7 +71,7 @@ export function AuditScreen(): ReactNode {
   );
 }
 
-function queryOf(wanted: string, periodMs: number, cursor: string | undefined): QueryInput<"listAudit"> {
+function createQuery(wanted: string, periodMs: number, cursor: string | undefined): QueryInput<"listAudit"> {
   // written in AuditScreen
   const filters = Object.entries(JSON.parse(wanted) as Readonly<Record<string, string>>).filter(([, value]) => value !== "");
   return {
@@ -86,7 +86,7 @@ function queryOf(wanted: string, periodMs: number, cursor: string | undefined): 
 function OutcomeChoice({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }): ReactNode {
   const words = value === "" || OUTCOMES.some((one) => one === value) ? OUTCOMES : [...OUTCOMES, value];
   return (
-    <Choice
+    <SelectField
       label="Which outcome"
       value={value}
       onChange={onChange}
@@ -96,23 +96,23 @@ function OutcomeChoice({ value, onChange }: { readonly value: string; readonly o
 }
 
 /** Says whose entries are shown, unless all are. */
-function Scope(): ReactNode {
+function ScopeNotice(): ReactNode {
   const info = useInfo();
   if (info === undefined || info.principal.scopes.includes("admin")) return null;
   return (
     <p className="older muted">
-      These are the entries of <Inert text={info.principal.name} maxLength={80} />. A key with the scope admin sees those of all principals.
+      These are the entries of <UntrustedText text={info.principal.name} maxLength={80} />. A key with the scope admin sees those of all principals.
     </p>
   );
 }
 
-function Damage({ pages }: { readonly pages: readonly Answer[] }): ReactNode {
+function DamagedSessions({ pages }: { readonly pages: readonly Answer[] }): ReactNode {
   const ids = [...new Set(pages.flatMap(({ damaged }) => damaged.map(({ sessionId }) => sessionId)))];
   if (ids.length === 0) return null;
   return (
     <p className="older" role="alert">
-      The {ids.length === 1 ? "log" : "logs"} of {plural(ids.length, "session")} could not be read to the end:{" "}
-      <Inert text={ids.slice(0, 10).join(", ")} maxLength={600} />
+      The {ids.length === 1 ? "log" : "logs"} of {formatPlural(ids.length, "session")} could not be read to the end:{" "}
+      <UntrustedText text={ids.slice(0, 10).join(", ")} maxLength={600} />
     </p>
   );
 }

@@ -4,10 +4,10 @@ import { Link } from "wouter";
 import type { AnswerOf } from "../../client/client.ts";
 import { useNow } from "../server/now.ts";
 import { sessionPath } from "../show/address.ts";
-import { Inert, ToolName } from "../show/inert.tsx";
+import { UntrustedText, ToolName } from "../show/inert.tsx";
 import { ListTable } from "../show/list-table.tsx";
-import { Badge, Moment, type Tone } from "../show/parts.tsx";
-import { count, span } from "../show/words.ts";
+import { Badge, TimeAgo, type Tone } from "../show/parts.tsx";
+import { formatCount, formatDuration } from "../show/words.ts";
 
 type Entry = AnswerOf<"listAudit">["entries"][number];
 
@@ -24,10 +24,10 @@ export function AuditTable({ entries }: { readonly entries: readonly Entry[] }):
           <td>
             <Outcome entry={entry} />
           </td>
-          <td className="wide-only muted">{"sessionId" in entry && <Inert text={entry.sessionId} maxLength={60} />}</td>
-          <td className="number wide-only">{entry.type === "call" && entry.durationMs !== undefined && span(entry.durationMs)}</td>
+          <td className="wide-only muted">{"sessionId" in entry && <UntrustedText text={entry.sessionId} maxLength={60} />}</td>
+          <td className="number wide-only">{entry.type === "call" && entry.durationMs !== undefined && formatDuration(entry.durationMs)}</td>
           <td className="muted">
-            <Moment at={entry.at} now={now} />
+            <TimeAgo at={entry.at} now={now} />
           </td>
         </tr>
       ))}
@@ -37,8 +37,8 @@ export function AuditTable({ entries }: { readonly entries: readonly Entry[] }):
 
 /** The tool or the action, linked if it belongs to a session. */
 function Subject({ entry }: { readonly entry: Entry }): ReactNode {
-  const says = subjectOf(entry);
-  const path = pathOf(entry);
+  const says = renderSubject(entry);
+  const path = findPath(entry);
   if (path === undefined) return <span className="row-link">{says}</span>;
   return (
     <Link href={path} className="row-link" data-row="">
@@ -47,7 +47,7 @@ function Subject({ entry }: { readonly entry: Entry }): ReactNode {
   );
 }
 
-function subjectOf(entry: Entry): ReactNode {
+function renderSubject(entry: Entry): ReactNode {
   switch (entry.type) {
     case "call":
     case "approval-ask":
@@ -61,16 +61,16 @@ function subjectOf(entry: Entry): ReactNode {
     case "key-revoke":
       return (
         <>
-          Key <Inert text={entry.name} maxLength={80} />
+          Key <UntrustedText text={entry.name} maxLength={80} />
         </>
       );
     case "refusal":
-      return <Inert text={`${entry.method} ${entry.path}`} maxLength={160} />;
+      return <UntrustedText text={`${entry.method} ${entry.path}`} maxLength={160} />;
   }
 }
 
 /** Returns the address of the entry's call or session; for a key, the session that it is for. Logs do not have simulated calls. */
-function pathOf(entry: Entry): string | undefined {
+function findPath(entry: Entry): string | undefined {
   if (!("sessionId" in entry)) return undefined;
   const isKept = "callId" in entry && !(entry.type === "call" && entry.simulated === true);
   return sessionPath(entry.sessionId, isKept ? entry.callId : undefined);
@@ -78,22 +78,22 @@ function pathOf(entry: Entry): string | undefined {
 
 /** The principal and other facts of an entry, on one line. */
 function Details({ entry }: { readonly entry: Entry }): ReactNode {
-  const facts = [...(entry.principal === undefined ? [] : [entry.principal]), ...factsOf(entry)];
+  const facts = [...(entry.principal === undefined ? [] : [entry.principal]), ...listFacts(entry)];
   return facts.length === 0 ? null : (
     <span className="sub-line">
-      <Inert text={facts.join(" · ")} maxLength={400} />
+      <UntrustedText text={facts.join(" · ")} maxLength={400} />
     </span>
   );
 }
 
-function factsOf(entry: Entry): readonly string[] {
+function listFacts(entry: Entry): readonly string[] {
   switch (entry.type) {
     case "call":
       return [
         ...(entry.via === undefined ? [] : [entry.via === "api" ? "over HTTP" : "over MCP"]),
         ...(entry.approvedBy === undefined ? [] : [`approved by ${entry.approvedBy}`]),
         ...(entry.simulated === true ? ["simulated"] : []),
-        ...missedOf(entry.missed),
+        ...formatMissed(entry.missed),
       ];
     case "approval-answer":
       return [...(entry.scope === undefined ? [] : [entry.scope]), ...(entry.ruleId === undefined ? [] : [`rule ${entry.ruleId}`])];
@@ -105,15 +105,15 @@ function factsOf(entry: Entry): readonly string[] {
         ...(entry.toolNames ?? []),
         entry.reason,
         ...(entry.from === undefined ? [] : [`from ${entry.from}`]),
-        ...missedOf(entry.missed),
+        ...formatMissed(entry.missed),
       ];
     default:
       return [];
   }
 }
 
-function missedOf(missed: number | undefined): readonly string[] {
-  return missed === undefined ? [] : [`${count(missed)} earlier entries not kept`];
+function formatMissed(missed: number | undefined): readonly string[] {
+  return missed === undefined ? [] : [`${formatCount(missed)} earlier entries not kept`];
 }
 
 const TONES: Readonly<Record<string, Tone>> = {
@@ -128,7 +128,7 @@ const TONES: Readonly<Record<string, Tone>> = {
 
 function Outcome({ entry }: { readonly entry: Entry }): ReactNode {
   if (entry.type === "refusal") return <Badge tone="bad">refused {entry.status}</Badge>;
-  const word = outcomeOf(entry);
+  const word = findOutcome(entry);
   if (word === undefined) return null;
   const code = entry.type === "call" && entry.errorCode !== word ? entry.errorCode : undefined;
   return (
@@ -139,7 +139,7 @@ function Outcome({ entry }: { readonly entry: Entry }): ReactNode {
   );
 }
 
-function outcomeOf(entry: Exclude<Entry, { readonly type: "refusal" }>): string | undefined {
+function findOutcome(entry: Exclude<Entry, { readonly type: "refusal" }>): string | undefined {
   switch (entry.type) {
     case "call":
       return entry.outcome;

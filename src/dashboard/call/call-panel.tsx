@@ -1,18 +1,18 @@
 /** The details of one call: its input, its phases, its waits and its result. */
 import { useEffect, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
-import { useConnection, useConnectionState, useMay } from "../server/use-server.ts";
+import { useConnection, useConnectionState, useHasScope } from "../server/use-server.ts";
 import { approvalPath, jobPath, replayPath, toolPath, useGo } from "../show/address.ts";
-import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
-import { useLogPlace } from "../show/log-place.ts";
+import { UntrustedText, JsonBlock, ToolName } from "../show/inert.tsx";
+import { useLogLinks } from "../show/log-place.ts";
 import { Panel } from "../show/panel.tsx";
 import { Badge, CopyButton, Fact, Notice, Section } from "../show/parts.tsx";
-import { fullTime, span } from "../show/words.ts";
-import { nameOf, stateOf, type CallEntry } from "../timeline/call-entry.ts";
-import { ORIGINS, stateWords } from "../timeline/origins.ts";
+import { formatFullTime, formatDuration } from "../show/words.ts";
+import { callName, callState, type CallEntry } from "../timeline/call-entry.ts";
+import { ORIGIN_LABELS, describeCallState } from "../timeline/origins.ts";
 import type { SessionLog } from "../timeline/session-log.ts";
 import { CancelAction } from "../server/cancel-action.tsx";
-import { asCurl, asTest, asTypeScript } from "./copy-as.ts";
+import { toCurl, toTestCode, toTypeScript } from "./copy-as.ts";
 import { PhaseList } from "./phase-list.tsx";
 import { ResultSection } from "./result-section.tsx";
 
@@ -26,7 +26,7 @@ interface PanelProps {
 
 export function CallPanel({ sessionId, callId, log }: PanelProps): ReactNode {
   const go = useGo();
-  const { pathTo } = useLogPlace(sessionId);
+  const { pathTo } = useLogLinks(sessionId);
   const frame = useRef<HTMLElement>(null);
   const entry = log.calls.get(callId);
   const close = (): void => go(pathTo(), { keepQuery: true });
@@ -34,10 +34,10 @@ export function CallPanel({ sessionId, callId, log }: PanelProps): ReactNode {
     frame.current?.scrollTo({ top: 0 }); // in braces, as browsers may return a promise, which React would call as a cleanup
   }, [callId]);
   return (
-    <Panel ref={frame} label="Call" closes="call" title={entry === undefined ? "Call" : <ToolName name={nameOf(entry)} />} onClose={close}>
+    <Panel ref={frame} label="Call" subject="call" title={entry === undefined ? "Call" : <ToolName name={callName(entry)} />} onClose={close}>
       {entry === undefined ? (
         <Notice isFailure title="This session has no such call.">
-          <Inert text={callId} maxLength={120} />
+          <UntrustedText text={callId} maxLength={120} />
         </Notice>
       ) : (
         <CallDetails key={callId} sessionId={sessionId} entry={entry} log={log} />
@@ -54,7 +54,7 @@ interface DetailsProps {
 
 function CallDetails({ sessionId, entry, log }: DetailsProps): ReactNode {
   const { result, call } = entry;
-  const { isFile } = useLogPlace(sessionId);
+  const { isFile } = useLogLinks(sessionId);
   const { key, isKept } = useConnectionState();
   const isUnserved = key === undefined && !isKept; // there is no server to repeat the call on
   const ran = entry.input;
@@ -72,10 +72,10 @@ function CallDetails({ sessionId, entry, log }: DetailsProps): ReactNode {
             {result.repairs.slice(0, 100).map(({ path, kind, note }, index) => (
               <li key={index}>
                 <code>
-                  <Inert text={path} />
+                  <UntrustedText text={path} />
                 </code>
                 <Badge tone="warn">{kind.replaceAll("-", " ")}</Badge>
-                <Inert text={note} maxLength={400} />
+                <UntrustedText text={note} maxLength={400} />
               </li>
             ))}
           </ul>
@@ -89,7 +89,7 @@ function CallDetails({ sessionId, entry, log }: DetailsProps): ReactNode {
       {call.reasoning !== undefined && (
         <Section title="The model's reason">
           <p className="prose">
-            <Inert text={call.reasoning} maxLength={4_000} />
+            <UntrustedText text={call.reasoning} maxLength={4_000} />
           </p>
         </Section>
       )}
@@ -102,9 +102,9 @@ function CallDetails({ sessionId, entry, log }: DetailsProps): ReactNode {
 
 function Summary({ sessionId, entry, log }: DetailsProps): ReactNode {
   const { result } = entry;
-  const may = useMay();
-  const { isFile } = useLogPlace(sessionId);
-  const { tone, text } = stateWords(entry);
+  const may = useHasScope();
+  const { isFile } = useLogLinks(sessionId);
+  const { tone, text } = describeCallState(entry);
   return (
     <>
       <div className="panel-state">
@@ -112,17 +112,17 @@ function Summary({ sessionId, entry, log }: DetailsProps): ReactNode {
         {result !== undefined && (
           <span className="nowrap">
             <span className={`origin origin-${result.origin}`} aria-hidden="true">
-              {ORIGINS[result.origin].mark}
+              {ORIGIN_LABELS[result.origin].mark}
             </span>{" "}
             {result.origin}
           </span>
         )}
         {entry.progress !== undefined && result === undefined && (
           <span className="muted">
-            <Inert text={entry.progress} />
+            <UntrustedText text={entry.progress} />
           </span>
         )}
-        {!isFile && stateOf(entry) === "approval" && <Link href={approvalPath(entry.id)}>Decide</Link>}
+        {!isFile && callState(entry) === "approval" && <Link href={approvalPath(entry.id)}>Decide</Link>}
         {!isFile && result === undefined && may("execute") && <CancelButton callId={entry.id} />}
         {!isFile && entry.parentId === undefined && may("execute") && (
           <Link className="button" href={replayPath(sessionId, entry.id)}>
@@ -137,39 +137,39 @@ function Summary({ sessionId, entry, log }: DetailsProps): ReactNode {
 
 function CallFacts({ sessionId, entry, log }: DetailsProps): ReactNode {
   const { result } = entry;
-  const { isFile, pathTo } = useLogPlace(sessionId);
+  const { isFile, pathTo } = useLogLinks(sessionId);
   const parent = entry.parentId === undefined ? undefined : log.calls.get(entry.parentId);
   return (
     <dl className="facts">
       {!log.isTimeless && (
         <Fact name="Began">
-          <time dateTime={new Date(entry.at).toISOString()}>{fullTime(entry.at)}</time>
+          <time dateTime={new Date(entry.at).toISOString()}>{formatFullTime(entry.at)}</time>
         </Fact>
       )}
       {result !== undefined && !log.isTimeless && (
         <Fact name="Took">
-          {span(result.durationMs)}, {result.attempts === 1 ? "1 attempt" : `${result.attempts} attempts`}
+          {formatDuration(result.durationMs)}, {result.attempts === 1 ? "1 attempt" : `${result.attempts} attempts`}
         </Fact>
       )}
       {result?.answeredBy !== undefined && (
         <Fact name="Answered by">
-          <Inert text={result.answeredBy} />
+          <UntrustedText text={result.answeredBy} />
         </Fact>
       )}
       {result?.fault !== undefined && (
         <Fact name="Injected fault">
-          <Inert text={result.fault} />
+          <UntrustedText text={result.fault} />
         </Fact>
       )}
       {entry.principal !== undefined && (
         <Fact name="For">
-          <Inert text={entry.principal} />
+          <UntrustedText text={entry.principal} />
         </Fact>
       )}
       {parent !== undefined && (
         <Fact name="Made in">
           <Link href={pathTo(parent.id)}>
-            <ToolName name={nameOf(parent)} />
+            <ToolName name={callName(parent)} />
           </Link>
         </Fact>
       )}
@@ -180,7 +180,7 @@ function CallFacts({ sessionId, entry, log }: DetailsProps): ReactNode {
           {entry.approval.by === undefined ? null : (
             <>
               {" by "}
-              <Inert text={entry.approval.by} />
+              <UntrustedText text={entry.approval.by} />
             </>
           )}
         </Fact>
@@ -188,26 +188,26 @@ function CallFacts({ sessionId, entry, log }: DetailsProps): ReactNode {
       {entry.idempotencyKey !== undefined && (
         <Fact name="Idempotency key">
           <code className="wrap">
-            <Inert text={entry.idempotencyKey} />
+            <UntrustedText text={entry.idempotencyKey} />
           </code>
         </Fact>
       )}
-      {result?.error !== undefined && <Fact name="Effect">{outcomeWords(result.error.outcome, entry.lateOutcome)}</Fact>}
+      {result?.error !== undefined && <Fact name="Effect">{formatOutcome(result.error.outcome, entry.lateOutcome)}</Fact>}
       {!isFile && (
         <Fact name="Tool">
-          <Link href={toolPath(nameOf(entry))}>Try it</Link>
+          <Link href={toolPath(callName(entry))}>Try it</Link>
         </Fact>
       )}
       <Fact name="Id">
         <code className="wrap">
-          <Inert text={entry.id} />
+          <UntrustedText text={entry.id} />
         </code>
       </Fact>
     </dl>
   );
 }
 
-function outcomeWords(outcome: string, later: string | undefined): string {
+function formatOutcome(outcome: string, later: string | undefined): string {
   if (later !== undefined) return "it happened after all";
   if (outcome === "not_started") return "nothing was started";
   return outcome === "failed" ? "it did not happen" : "not known";
@@ -217,25 +217,25 @@ function ErrorSection({ error }: { readonly error: NonNullable<NonNullable<CallE
   return (
     <section className="section failure">
       <p className="prose">
-        <Inert text={error.message} maxLength={4_096} />
+        <UntrustedText text={error.message} maxLength={4_096} />
       </p>
       {error.details !== undefined && (
         <ul className="lines">
           {error.details.map((line, index) => (
             <li key={index}>
-              <Inert text={line} maxLength={1_000} />
+              <UntrustedText text={line} maxLength={1_000} />
             </li>
           ))}
         </ul>
       )}
       {error.hint !== undefined && (
         <p className="muted">
-          <Inert text={error.hint} maxLength={2_000} />
+          <UntrustedText text={error.hint} maxLength={2_000} />
         </p>
       )}
       {error.operatorHint !== undefined && (
         <p className="muted">
-          For the operator: <Inert text={error.operatorHint} maxLength={2_000} />
+          For the operator: <UntrustedText text={error.operatorHint} maxLength={2_000} />
         </p>
       )}
     </section>
@@ -244,13 +244,13 @@ function ErrorSection({ error }: { readonly error: NonNullable<NonNullable<CallE
 
 function CopySection({ sessionId, entry }: { readonly sessionId: string; readonly entry: CallEntry }): ReactNode {
   const { url } = useConnection();
-  const call = { url, sessionId, name: nameOf(entry), input: entry.input ?? entry.call.input ?? {} };
+  const call = { url, sessionId, name: callName(entry), input: entry.input ?? entry.call.input ?? {} };
   return (
     <Section title="Call it again">
       <div className="button-row">
-        <CopyButton label="Copy as curl" text={() => asCurl(call)} />
-        <CopyButton label="Copy as TypeScript" text={() => asTypeScript(call)} />
-        <CopyButton label="Copy as test" text={() => asTest(call, entry.result)} />
+        <CopyButton label="Copy as curl" text={() => toCurl(call)} />
+        <CopyButton label="Copy as TypeScript" text={() => toTypeScript(call)} />
+        <CopyButton label="Copy as test" text={() => toTestCode(call, entry.result)} />
       </div>
     </Section>
   );

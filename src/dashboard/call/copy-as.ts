@@ -1,5 +1,5 @@
 /** A call as text that makes it again, without a key. */
-import { HIDDEN } from "../show/inert-text.ts";
+import { HIDDEN_CHARACTERS } from "../show/inert-text.ts";
 
 export interface CopiedCall {
   readonly url: string;
@@ -8,24 +8,24 @@ export interface CopiedCall {
   readonly input: unknown;
 }
 
-export function asCurl({ url, sessionId, name, input }: CopiedCall): string {
+export function toCurl({ url, sessionId, name, input }: CopiedCall): string {
   const body = JSON.stringify({ calls: [{ name, input }] });
   return [
-    `curl -s ${quoted(`${url}/v1/sessions/${encodeURIComponent(sessionId)}/execute`)} \\`,
+    `curl -s ${quoteForShell(`${url}/v1/sessions/${encodeURIComponent(sessionId)}/execute`)} \\`,
     '  -H "Authorization: Bearer $HAFT_TOKEN" \\',
     '  -H "Content-Type: application/json" \\',
-    `  -d ${quoted(body)}`,
+    `  -d ${quoteForShell(body)}`,
   ].join("\n");
 }
 
-export function asTypeScript({ url, sessionId, name, input }: CopiedCall): string {
+export function toTypeScript({ url, sessionId, name, input }: CopiedCall): string {
   return [
     'import { createClient } from "haft/client";',
     "",
-    `const client = createClient({ url: ${literal(url)}, token: process.env.HAFT_TOKEN });`,
+    `const client = createClient({ url: ${toLiteral(url)}, token: process.env.HAFT_TOKEN });`,
     'const { results } = await client.call("executeInSession", {',
-    `  params: { sessionId: ${literal(sessionId)} },`,
-    `  body: { calls: [{ name: ${literal(name)}, input: ${indented(input)} }] },`,
+    `  params: { sessionId: ${toLiteral(sessionId)} },`,
+    `  body: { calls: [{ name: ${toLiteral(name)}, input: ${toIndentedLiteral(input)} }] },`,
     "});",
     "console.log(results[0]);",
     "",
@@ -40,43 +40,43 @@ export interface CopiedResult {
 }
 
 /** Returns a test for Vitest that makes the call in a session of its own and compares the result; without a result it expects the status `ok`. */
-export function asTest({ url, name, input }: CopiedCall, result: CopiedResult | undefined): string {
+export function toTestCode({ url, name, input }: CopiedCall, result: CopiedResult | undefined): string {
   const { status = "ok", output, error } = result ?? {};
-  const code = error === undefined ? "" : `, error: { code: ${literal(error.code)} }`;
-  const expected = output === undefined ? "" : `, output: ${indented(output)}`;
+  const code = error === undefined ? "" : `, error: { code: ${toLiteral(error.code)} }`;
+  const expected = output === undefined ? "" : `, output: ${toIndentedLiteral(output)}`;
   return [
     'import { createClient } from "haft/client";',
     'import { expect, test } from "vitest";',
     "",
-    `test(${literal(`${name} answers as it was recorded`)}, async () => {`,
-    `  const client = createClient({ url: process.env.HAFT_URL ?? ${literal(url)}, token: process.env.HAFT_TOKEN ?? "" });`,
+    `test(${toLiteral(`${name} answers as it was recorded`)}, async () => {`,
+    `  const client = createClient({ url: process.env.HAFT_URL ?? ${toLiteral(url)}, token: process.env.HAFT_TOKEN ?? "" });`,
     '  const { results } = await client.call("execute", {',
-    `    body: { calls: [{ name: ${literal(name)}, input: ${indented(input)} }] },`,
+    `    body: { calls: [{ name: ${toLiteral(name)}, input: ${toIndentedLiteral(input)} }] },`,
     "  });",
-    `  expect(results[0]).toMatchObject({ status: ${literal(status)}${code}${expected} });`,
+    `  expect(results[0]).toMatchObject({ status: ${toLiteral(status)}${code}${expected} });`,
     "});",
     "",
   ].join("\n");
 }
 
 /** Quotes text so that no character in it has a meaning to a shell. */
-function quoted(text: string): string {
-  return `'${escaped(text).replaceAll("'", "'\\''")}'`;
+function quoteForShell(text: string): string {
+  return `'${escapeHidden(text).replaceAll("'", "'\\''")}'`;
 }
 
-function literal(value: string): string {
-  return escaped(JSON.stringify(value));
+function toLiteral(value: string): string {
+  return escapeHidden(JSON.stringify(value));
 }
 
-function indented(value: unknown): string {
-  return escaped(JSON.stringify(value, undefined, 2) ?? "undefined").replaceAll("\n", "\n  ");
+function toIndentedLiteral(value: unknown): string {
+  return escapeHidden(JSON.stringify(value, undefined, 2) ?? "undefined").replaceAll("\n", "\n  ");
 }
 
 /** Writes characters that editors and terminals interpret or hide as JSON escapes: these texts are JSON or parts of strings. */
-function escaped(text: string): string {
-  return text.replaceAll(HIDDEN, unitsOf).replaceAll("\t", unitsOf);
+function escapeHidden(text: string): string {
+  return text.replaceAll(HIDDEN_CHARACTERS, escapeUnits).replaceAll("\t", escapeUnits);
 }
 
-function unitsOf(character: string): string {
+function escapeUnits(character: string): string {
   return Array.from({ length: character.length }, (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`).join("");
 }

@@ -2,11 +2,11 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { ToolName } from "../show/inert.tsx";
-import { useLogPlace } from "../show/log-place.ts";
+import { useLogLinks } from "../show/log-place.ts";
 import { Section } from "../show/parts.tsx";
-import { span } from "../show/words.ts";
-import { phaseWords } from "../timeline/bar.tsx";
-import { nameOf, type CallEntry, type Phase } from "../timeline/call-entry.ts";
+import { formatDuration } from "../show/words.ts";
+import { formatPhase } from "../timeline/bar.tsx";
+import { callName, type CallEntry, type Phase } from "../timeline/call-entry.ts";
 import type { SessionLog } from "../timeline/session-log.ts";
 
 interface PhaseListProps {
@@ -23,11 +23,11 @@ export function PhaseList({ sessionId, entry, log }: PhaseListProps): ReactNode 
       <ol className="phases">
         {entry.phases.slice(0, 200).map((phase, index) => (
           <li key={index}>
-            <span className="number muted">+{span(phase.atMs)}</span>
-            <span className={`legend-bar ${barOf(phase, origin)}`} aria-hidden="true" />
+            <span className="number muted">+{formatDuration(phase.atMs)}</span>
+            <span className={`legend-bar ${barClass(phase, origin)}`} aria-hidden="true" />
             <span>
-              {phase.ms === undefined ? openWords(phase) : phaseWords(phase, phase.ms)}
-              {phase.lateMs !== undefined && `; its handler kept running for ${span(phase.lateMs)}`}
+              {phase.ms === undefined ? formatOpenPhase(phase) : formatPhase(phase, phase.ms)}
+              {phase.lateMs !== undefined && `; its handler kept running for ${formatDuration(phase.lateMs)}`}
               <Holders sessionId={sessionId} phase={phase} log={log} />
             </span>
           </li>
@@ -38,7 +38,7 @@ export function PhaseList({ sessionId, entry, log }: PhaseListProps): ReactNode 
 }
 
 function Holders({ sessionId, phase: { holders = [] }, log }: Omit<PhaseListProps, "entry"> & { readonly phase: Phase }): ReactNode {
-  const { pathTo } = useLogPlace(sessionId);
+  const { pathTo } = useLogLinks(sessionId);
   if (holders.length === 0) return null;
   return (
     <span className="holders">
@@ -50,7 +50,7 @@ function Holders({ sessionId, phase: { holders = [] }, log }: Omit<PhaseListProp
           </span>
         ) : (
           <Link key={id} href={pathTo(id) + window.location.search}>
-            <ToolName name={nameOf(call)} />
+            <ToolName name={callName(call)} />
           </Link>
         );
       })}
@@ -58,11 +58,11 @@ function Holders({ sessionId, phase: { holders = [] }, log }: Omit<PhaseListProp
   );
 }
 
-function barOf({ phase, error, abandoned }: Phase, origin: string): string {
+function barClass({ phase, error, abandoned }: Phase, origin: string): string {
   if (phase !== "attempt") return `bar-${phase}`;
   return `bar-attempt bar-${origin}${error !== undefined || abandoned === true ? " bar-failed" : ""}`;
 }
 
-function openWords({ phase }: Phase): string {
+function formatOpenPhase({ phase }: Phase): string {
   return { approval: "waits for approval", slot: "waits", lock: "waits", backoff: "pauses", attempt: "runs" }[phase];
 }

@@ -2,9 +2,9 @@
 import { useState, type ReactNode } from "react";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
-import { Inert, JsonBlock, TextBlock } from "../show/inert.tsx";
+import { UntrustedText, JsonBlock, TextBlock } from "../show/inert.tsx";
 import { Section } from "../show/parts.tsx";
-import { count } from "../show/words.ts";
+import { formatCount } from "../show/words.ts";
 import type { CallResult } from "../timeline/call-entry.ts";
 
 type Part = NonNullable<CallResult["content"]>[number];
@@ -30,7 +30,7 @@ export function ResultSection({ sessionId, result }: { readonly sessionId: strin
           <ul className="lines">
             {warnings.map((warning, index) => (
               <li key={index}>
-                <Inert text={warning} maxLength={1_000} />
+                <UntrustedText text={warning} maxLength={1_000} />
               </li>
             ))}
           </ul>
@@ -49,13 +49,13 @@ function ContentView({ part }: { readonly part: Part }): ReactNode {
   if (part.type === "file")
     return (
       <p className="part">
-        file <Inert text={part.name ?? part.uri} />
+        file <UntrustedText text={part.name ?? part.uri} />
         {part.text !== undefined && <TextBlock text={part.text} label="File" />}
       </p>
     );
   return (
     <p className="part">
-      {part.type} <Inert text={part.mediaType} />, {count(Math.floor((part.data.length * 3) / 4))} bytes
+      {part.type} <UntrustedText text={part.mediaType} />, {formatCount(Math.floor((part.data.length * 3) / 4))} bytes
     </p>
   );
 }
@@ -74,7 +74,7 @@ function WholeOutput({ sessionId, callId, shownBytes, totalBytes }: WholeProps):
   const { client } = useConnection();
   const [part, setPart] = useState<{ readonly text: string; readonly from: number; readonly next: number; readonly total: number }>();
   const [failure, setFailure] = useState<unknown>();
-  const read = async (from: number): Promise<void> => {
+  const readFrom = async (from: number): Promise<void> => {
     try {
       setPart(await client.call("getCallOutput", { params: { callId }, query: { sessionId, from, maxChars: RANGE } }));
       setFailure(undefined);
@@ -85,27 +85,27 @@ function WholeOutput({ sessionId, callId, shownBytes, totalBytes }: WholeProps):
   return (
     <Section title="Whole output">
       <p className="muted">
-        The model was shown {count(shownBytes)} of {count(totalBytes)} bytes.
+        The model was shown {formatCount(shownBytes)} of {formatCount(totalBytes)} bytes.
       </p>
       {part !== undefined && (
         <>
           <p className="muted number">
-            Characters {count(part.from)} to {count(part.next)} of {count(part.total)}
+            Characters {formatCount(part.from)} to {formatCount(part.next)} of {formatCount(part.total)}
           </p>
           <TextBlock key={part.from} text={part.text} label="Part of the whole output" />
         </>
       )}
       <div className="button-row">
         {part === undefined ? (
-          <button type="button" className="button" onClick={() => void read(0)}>
+          <button type="button" className="button" onClick={() => void readFrom(0)}>
             Read it
           </button>
         ) : (
           <>
-            <button type="button" className="button" disabled={part.from === 0} onClick={() => void read(Math.max(0, part.from - RANGE))}>
+            <button type="button" className="button" disabled={part.from === 0} onClick={() => void readFrom(Math.max(0, part.from - RANGE))}>
               Earlier
             </button>
-            <button type="button" className="button" disabled={part.next >= part.total} onClick={() => void read(part.next)}>
+            <button type="button" className="button" disabled={part.next >= part.total} onClick={() => void readFrom(part.next)}>
               Later
             </button>
           </>

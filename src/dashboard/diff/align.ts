@@ -1,5 +1,5 @@
 /** Aligns the calls of two sessions: first those with the same tool and input, then between them those with the same tool. */
-import { canonical, commonPairs, isSameJson } from "./json-diff.ts";
+import { canonicalJson, findCommonPairs, isSameJson } from "./json-diff.ts";
 
 /** The parts of a call that are compared. */
 export interface ComparedCall {
@@ -25,29 +25,29 @@ export interface CallPair {
   readonly after: ComparedCall | undefined;
 }
 
-export type Verdict = "same" | "changed" | "not made" | "new" | "no result";
+export type CallComparison = "same" | "changed" | "not made" | "new" | "no result";
 
 /** Maximum length of lists that are aligned; longer lists are compared index by index. */
 const MAX_ALIGNED = 1_500;
 
 export function alignCalls(before: readonly ComparedCall[], after: readonly ComparedCall[]): readonly CallPair[] {
   const isLong = before.length > MAX_ALIGNED || after.length > MAX_ALIGNED;
-  const exact = isLong ? [] : commonPairs(before.map(keyOf), after.map(keyOf));
+  const exact = isLong ? [] : findCommonPairs(before.map(callKey), after.map(callKey));
   const pairs: CallPair[] = [];
   let [left, right] = [0, 0];
   for (const [toLeft, toRight] of [...exact, [before.length, after.length] as const]) {
-    pairs.push(...alignedByTool(before.slice(left, toLeft), after.slice(right, toRight)));
+    pairs.push(...alignByTool(before.slice(left, toLeft), after.slice(right, toRight)));
     if (toLeft < before.length) pairs.push({ before: before[toLeft], after: after[toRight] });
     [left, right] = [toLeft + 1, toRight + 1];
   }
   return pairs;
 }
 
-function alignedByTool(before: readonly ComparedCall[], after: readonly ComparedCall[]): readonly CallPair[] {
+function alignByTool(before: readonly ComparedCall[], after: readonly ComparedCall[]): readonly CallPair[] {
   const isLong = before.length > MAX_ALIGNED || after.length > MAX_ALIGNED;
   const alike = isLong
     ? before.map((_, index) => [index, index] as const).filter(([index]) => before[index]?.name === after[index]?.name)
-    : commonPairs(
+    : findCommonPairs(
         before.map(({ name }) => name),
         after.map(({ name }) => name),
       );
@@ -63,21 +63,21 @@ function alignedByTool(before: readonly ComparedCall[], after: readonly Compared
 }
 
 /** Whether a call had the same result, apart from its time and origin. */
-export function verdictOf({ before, after }: CallPair): Verdict {
+export function compareCalls({ before, after }: CallPair): CallComparison {
   if (after === undefined) return "not made";
   if (before === undefined) return "new";
   if (before.result === undefined || after.result === undefined) return "no result";
-  return isSameJson(comparedPart(before.result), comparedPart(after.result)) ? "same" : "changed";
+  return isSameJson(toComparable(before.result), toComparable(after.result)) ? "same" : "changed";
 }
 
 /** Returns the part of a result that is compared. */
-export function comparedPart({ status, output, content, error, truncation }: ComparedResult): object {
+export function toComparable({ status, output, content, error, truncation }: ComparedResult): object {
   const handle = String(truncation?.handle ?? "");
   // A truncated text contains the handle of its own call.
   const shown = typeof output === "string" && handle !== "" ? output.replaceAll(handle, "…") : output;
   return { status, output: shown, content, ...(error === undefined ? {} : { error: { code: error.code, message: error.message } }) };
 }
 
-function keyOf({ name, input }: ComparedCall): string {
-  return `${name} ${canonical(input, 0)}`;
+function callKey({ name, input }: ComparedCall): string {
+  return `${name} ${canonicalJson(input, 0)}`;
 }

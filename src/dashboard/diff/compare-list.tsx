@@ -4,13 +4,13 @@ import { Link } from "wouter";
 import { sessionPath } from "../show/address.ts";
 import { ToolName } from "../show/inert.tsx";
 import { Badge, type Tone } from "../show/parts.tsx";
-import { plural, span } from "../show/words.ts";
+import { formatPlural, formatDuration } from "../show/words.ts";
 import { useListKeys } from "../show/use-list-keys.ts";
-import { comparedPart, verdictOf, type CallPair, type ComparedCall, type Verdict } from "./align.ts";
+import { toComparable, compareCalls, type CallPair, type ComparedCall, type CallComparison } from "./align.ts";
 import { isSameJson } from "./json-diff.ts";
 import { JsonDiffView } from "./json-diff-view.tsx";
 
-const TONES: Readonly<Record<Verdict, Tone>> = { same: "good", changed: "warn", "not made": "plain", new: "busy", "no result": "plain" };
+const TONES: Readonly<Record<CallComparison, Tone>> = { same: "good", changed: "warn", "not made": "plain", new: "busy", "no result": "plain" };
 const SHOWN = 300;
 
 interface CompareListProps {
@@ -23,7 +23,7 @@ interface CompareListProps {
 
 export function CompareList({ pairs, sides, linksAfter }: CompareListProps): ReactNode {
   const keys = useListKeys();
-  const counts = Map.groupBy(pairs, verdictOf);
+  const counts = Map.groupBy(pairs, compareCalls);
   return (
     <>
       <p className="badges compare-counts" role="status">
@@ -35,17 +35,17 @@ export function CompareList({ pairs, sides, linksAfter }: CompareListProps): Rea
       </p>
       <ul className="compare" onKeyDown={keys}>
         {pairs.slice(0, SHOWN).map((pair, index) => (
-          <Pair key={index} pair={pair} sides={sides} linksAfter={linksAfter} />
+          <PairItem key={index} pair={pair} sides={sides} linksAfter={linksAfter} />
         ))}
       </ul>
-      {pairs.length > SHOWN && <p className="muted">{plural(pairs.length - SHOWN, "more call")} are not shown.</p>}
+      {pairs.length > SHOWN && <p className="muted">{formatPlural(pairs.length - SHOWN, "more call")} are not shown.</p>}
     </>
   );
 }
 
-function Pair({ pair, sides, linksAfter }: Omit<CompareListProps, "pairs"> & { readonly pair: CallPair }): ReactNode {
+function PairItem({ pair, sides, linksAfter }: Omit<CompareListProps, "pairs"> & { readonly pair: CallPair }): ReactNode {
   const { before, after } = pair;
-  const verdict = verdictOf(pair);
+  const verdict = compareCalls(pair);
   const isEdited = before !== undefined && after !== undefined && !isSameJson(before.input, after.input);
   return (
     <li>
@@ -57,36 +57,36 @@ function Pair({ pair, sides, linksAfter }: Omit<CompareListProps, "pairs"> & { r
             <Badge tone={TONES[verdict]}>{verdict}</Badge>
           </span>
           <span className="muted compare-ends">
-            <End call={before} /> → <End call={after} />
+            <CallOutcome call={before} /> → <CallOutcome call={after} />
           </span>
         </summary>
         <div className="compare-body">
           <div className="compare-heads">
-            <Head name={sides[0]} call={before} links />
-            <Head name={sides[1]} call={after} links={linksAfter} />
+            <CallHeader name={sides[0]} call={before} links />
+            <CallHeader name={sides[1]} call={after} links={linksAfter} />
           </div>
           <h4>Input</h4>
           <JsonDiffView before={before?.input} after={after?.input} label="Input of both" />
           <h4>Result</h4>
-          <JsonDiffView before={partOf(before)} after={partOf(after)} label="Result of both" />
+          <JsonDiffView before={comparableResult(before)} after={comparableResult(after)} label="Result of both" />
         </div>
       </details>
     </li>
   );
 }
 
-function partOf(call: ComparedCall | undefined): unknown {
-  return call?.result === undefined ? undefined : comparedPart(call.result);
+function comparableResult(call: ComparedCall | undefined): unknown {
+  return call?.result === undefined ? undefined : toComparable(call.result);
 }
 
-function End({ call }: { readonly call: ComparedCall | undefined }): ReactNode {
+function CallOutcome({ call }: { readonly call: ComparedCall | undefined }): ReactNode {
   if (call === undefined) return "–";
   if (call.result === undefined) return "no result";
   const { status, error, durationMs } = call.result;
-  return `${error?.code === undefined ? status : String(error.code).replaceAll("_", " ")}, ${span(durationMs)}`;
+  return `${error?.code === undefined ? status : String(error.code).replaceAll("_", " ")}, ${formatDuration(durationMs)}`;
 }
 
-function Head({
+function CallHeader({
   name,
   call,
   links,

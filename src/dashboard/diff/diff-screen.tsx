@@ -2,11 +2,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { useId, useState, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure-of.ts";
+import { describeFailure } from "../server/failure-of.ts";
 import { useConnection } from "../server/use-server.ts";
-import { diffPath, sessionPath, useAddressValue, useGo, type DiffPlace } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
-import { visible } from "../show/inert-text.ts";
+import { diffPath, sessionPath, useQueryValue, useGo, type DiffQuery } from "../show/address.ts";
+import { UntrustedText } from "../show/inert.tsx";
+import { showHiddenCharacters } from "../show/inert-text.ts";
 import { Icon, Loading, Notice, Section } from "../show/parts.tsx";
 import { useTitle } from "../show/use-title.ts";
 import type { Diff } from "../replay/run-steps.ts";
@@ -16,14 +16,14 @@ import { StateChanges } from "./state-changes.tsx";
 
 export function DiffScreen({ sessionId }: { readonly sessionId: string }): ReactNode {
   const { client } = useConnection();
-  const [named] = useAddressValue("with");
-  const at = usePoint("at");
-  const withAt = usePoint("withAt");
+  const [named] = useQueryValue("with");
+  const at = useEventCount("at");
+  const withAt = useEventCount("withAt");
   const session = useQuery({
     queryKey: ["session", sessionId],
     queryFn: ({ signal }) => client.call("getSession", { params: { sessionId }, signal }),
   });
-  useTitle(`Differences of ${visible(sessionId, 60)} · Haft`);
+  useTitle(`Differences of ${showHiddenCharacters(sessionId, 60)} · Haft`);
   const other = named === "" ? (session.data?.parent?.sessionId ?? "") : named;
   const { error } = session;
   return (
@@ -33,13 +33,13 @@ export function DiffScreen({ sessionId }: { readonly sessionId: string }): React
           <Icon name="back" />
         </Link>
         <h1>
-          Differences of <Inert text={sessionId} maxLength={60} />
+          Differences of <UntrustedText text={sessionId} maxLength={60} />
         </h1>
       </header>
       {session.data === undefined && error === null && <Loading />}
       {error !== null && session.data === undefined && (
-        <Notice isFailure title={failureOf(error).isGone ? "There is no such session." : "The session could not be read."}>
-          <p>{failureOf(error).text}</p>
+        <Notice isFailure title={describeFailure(error).isGone ? "There is no such session." : "The session could not be read."}>
+          <p>{describeFailure(error).text}</p>
           <Link href="/sessions">All sessions</Link>
         </Notice>
       )}
@@ -62,12 +62,12 @@ export function DiffScreen({ sessionId }: { readonly sessionId: string }): React
 }
 
 /** Returns a number of events of the address; undefined = all. */
-function usePoint(name: string): number | undefined {
-  const [text] = useAddressValue(name);
+function useEventCount(name: string): number | undefined {
+  const [text] = useQueryValue(name);
   return /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
 }
 
-function PlaceForm({ sessionId, place }: { readonly sessionId: string; readonly place: DiffPlace }): ReactNode {
+function PlaceForm({ sessionId, place }: { readonly sessionId: string; readonly place: DiffQuery }): ReactNode {
   const { client } = useConnection();
   const go = useGo();
   const id = useId();
@@ -79,15 +79,15 @@ function PlaceForm({ sessionId, place }: { readonly sessionId: string; readonly 
     queryFn: ({ signal }) => client.call("listSessions", { query: { limit: 100 }, signal }),
     staleTime: 10_000,
   });
-  const isPoint = (text: string): boolean => text === "" || /^\d{1,15}$/u.test(text);
-  const isReadable = isPoint(at) && isPoint(withAt) && other !== "";
-  const points = { ...(at === "" ? {} : { at: Number(at) }), ...(withAt === "" ? {} : { withAt: Number(withAt) }) };
+  const isEventCount = (text: string): boolean => text === "" || /^\d{1,15}$/u.test(text);
+  const isReadable = isEventCount(at) && isEventCount(withAt) && other !== "";
+  const eventCounts = { ...(at === "" ? {} : { at: Number(at) }), ...(withAt === "" ? {} : { withAt: Number(withAt) }) };
   return (
     <form
       className="diff-form"
       onSubmit={(event) => {
         event.preventDefault();
-        if (isReadable) go(diffPath(sessionId, { with: other, ...points }));
+        if (isReadable) go(diffPath(sessionId, { with: other, ...eventCounts }));
       }}
     >
       <Field id={`${id}-with`} name="Before: session" value={other} onChange={setOther} list={`${id}-names`} />
@@ -96,8 +96,8 @@ function PlaceForm({ sessionId, place }: { readonly sessionId: string; readonly 
           <option key={session.id} value={session.id} />
         ))}
       </datalist>
-      <Field id={`${id}-withAt`} name="Its first events" value={withAt} onChange={setWithAt} isBad={!isPoint(withAt)} />
-      <Field id={`${id}-at`} name="After: first events of this one" value={at} onChange={setAt} isBad={!isPoint(at)} />
+      <Field id={`${id}-withAt`} name="Its first events" value={withAt} onChange={setWithAt} isBad={!isEventCount(withAt)} />
+      <Field id={`${id}-at`} name="After: first events of this one" value={at} onChange={setAt} isBad={!isEventCount(at)} />
       <div className="button-row">
         <button type="submit" className="button button-main" disabled={!isReadable}>
           Compare
@@ -165,12 +165,12 @@ function Differences({ sessionId, other, at, withAt }: DifferencesProps): ReactN
   const error = forth.error ?? back.error;
   if (error !== null)
     return (
-      <Notice isFailure title={failureOf(error).isGone ? "There is no such session to compare with." : "They could not be compared."}>
-        <Inert text={failureOf(error).text} maxLength={1_000} />
+      <Notice isFailure title={describeFailure(error).isGone ? "There is no such session to compare with." : "They could not be compared."}>
+        <UntrustedText text={describeFailure(error).text} maxLength={1_000} />
       </Notice>
     );
   if (forth.data === undefined || back.data === undefined) return <Loading />;
-  const pairs = alignCalls(callsOf(back.data, other), callsOf(forth.data, sessionId));
+  const pairs = alignCalls(listCalls(back.data, other), listCalls(forth.data, sessionId));
   return (
     <>
       <Section title="State">
@@ -180,7 +180,7 @@ function Differences({ sessionId, other, at, withAt }: DifferencesProps): ReactN
         {pairs.length === 0 ? (
           <p className="muted">Both have the same calls.</p>
         ) : (
-          <CompareList pairs={pairs} sides={[visible(other, 40), visible(sessionId, 40)]} linksAfter />
+          <CompareList pairs={pairs} sides={[showHiddenCharacters(other, 40), showHiddenCharacters(sessionId, 40)]} linksAfter />
         )}
       </Section>
     </>
@@ -200,7 +200,7 @@ function useDiff({ sessionId, other, at, withAt }: DifferencesProps) {
   });
 }
 
-function callsOf({ calls }: Diff, sessionId: string): readonly ComparedCall[] {
+function listCalls({ calls }: Diff, sessionId: string): readonly ComparedCall[] {
   return calls.map(({ callId, call, input, result }) => ({
     callId,
     sessionId,

@@ -1,8 +1,8 @@
 /** Two JSON values side by side, with their differences marked by sign and colour. */
 import { memo, useState, type ReactNode } from "react";
-import { visible } from "../show/inert-text.ts";
-import { plural } from "../show/words.ts";
-import { jsonDiff, type DiffCell, type DiffRow } from "./json-diff.ts";
+import { showHiddenCharacters } from "../show/inert-text.ts";
+import { formatPlural } from "../show/words.ts";
+import { diffJsonLines, type DiffCell, type DiffRow } from "./json-diff.ts";
 
 const FIRST_LINES = 400;
 
@@ -14,7 +14,7 @@ interface DiffViewProps {
 
 export const JsonDiffView = memo(function JsonDiffView({ before, after, label }: DiffViewProps): ReactNode {
   const [lines, setLines] = useState(FIRST_LINES);
-  const { rows, isCut } = jsonDiff(before, after, lines);
+  const { rows, isCut } = diffJsonLines(before, after, lines);
   return (
     <div className="json-diff" tabIndex={0} role="group" aria-label={label}>
       {rows.map((row, index) => (
@@ -30,7 +30,7 @@ export const JsonDiffView = memo(function JsonDiffView({ before, after, label }:
 });
 
 function Row({ row }: { readonly row: DiffRow }): ReactNode {
-  if (row.kind === "skip") return <div className="diff-skip">{plural(row.lines, "line")} that both have</div>;
+  if (row.kind === "skip") return <div className="diff-skip">{formatPlural(row.lines, "line")} that both have</div>;
   if (row.kind === "same")
     return (
       <div className="diff-row">
@@ -48,19 +48,19 @@ function Row({ row }: { readonly row: DiffRow }): ReactNode {
   );
 }
 
-const NAMES = { " ": "diff-cell", "−": "diff-cell diff-before", "+": "diff-cell diff-after" } as const;
-const SAYS = { " ": "", "−": "before: ", "+": "after: " } as const;
+const CELL_CLASSES = { " ": "diff-cell", "−": "diff-cell diff-before", "+": "diff-cell diff-after" } as const;
+const CELL_LABELS = { " ": "", "−": "before: ", "+": "after: " } as const;
 
-function Cell({ cell, sign }: { readonly cell: DiffCell | undefined; readonly sign: keyof typeof NAMES }): ReactNode {
+function Cell({ cell, sign }: { readonly cell: DiffCell | undefined; readonly sign: keyof typeof CELL_CLASSES }): ReactNode {
   if (cell === undefined) return <span className="diff-cell diff-none" />;
   return (
-    <span className={NAMES[sign]}>
+    <span className={CELL_CLASSES[sign]}>
       <span className="diff-sign" aria-hidden="true">
         {sign}
       </span>
-      <span className="visually-hidden">{SAYS[sign]}</span>
+      <span className="visually-hidden">{CELL_LABELS[sign]}</span>
       <bdi className="diff-text" style={{ paddingInlineStart: `${Math.min(cell.depth, 20)}em` }}>
-        {visible(cell.text, 4_100)}
+        {showHiddenCharacters(cell.text, 4_100)}
       </bdi>
     </span>
   );

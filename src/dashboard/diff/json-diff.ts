@@ -1,6 +1,6 @@
 /** Two JSON values as lines side by side: common lines, and lines of only one side. Values are compared as JSON, with keys in any order. */
 import { isJsonObject } from "../../core/base/json.ts";
-import { beginning } from "../show/inert-text.ts";
+import { truncateText } from "../show/inert-text.ts";
 
 export interface DiffCell {
   readonly depth: number;
@@ -31,26 +31,26 @@ const CONTEXT = 2;
 const MAX_TEXT = 4_000;
 
 /** Compares two values. @param maxLines maximum number of lines of each side */
-export function jsonDiff(before: unknown, after: unknown, maxLines: number): JsonDiff {
+export function diffJsonLines(before: unknown, after: unknown, maxLines: number): JsonDiff {
   const writer = new LineWriter(maxLines);
   writer.compare(before, after, { depth: 0, key: "", comma: "" });
-  return { rows: foldSame(rowsOf(writer.lines)), isCut: writer.isFull };
+  return { rows: foldCommonRows(pairLines(writer.lines)), isCut: writer.isFull };
 }
 
 /** Whether two values are the same JSON. Keys with the value undefined count as missing. */
 export function isSameJson(one: unknown, other: unknown): boolean {
-  return canonical(one, 0) === canonical(other, 0);
+  return canonicalJson(one, 0) === canonicalJson(other, 0);
 }
 
 /** Returns JSON with sorted keys. Below the maximum depth keys keep their order, so that no difference is missed. */
-export function canonical(value: unknown, depth: number): string {
+export function canonicalJson(value: unknown, depth: number): string {
   if (depth > MAX_DEPTH) return JSON.stringify(value) ?? "null";
-  if (Array.isArray(value)) return `[${value.map((item) => canonical(item, depth + 1)).join(",")}]`;
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item, depth + 1)).join(",")}]`;
   if (!isJsonObject(value)) return JSON.stringify(value) ?? "null";
   const keys = Object.keys(value).filter((key) => value[key] !== undefined);
   return `{${keys
     .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonical(value[key], depth + 1)}`)
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(value[key], depth + 1)}`)
     .join(",")}}`;
 }
 
@@ -63,28 +63,28 @@ interface Place {
 
 class LineWriter {
   readonly lines: Line[] = [];
-  readonly #most: number;
+  readonly #maxLines: number;
 
-  constructor(most: number) {
-    this.#most = most * 2;
+  constructor(maxLines: number) {
+    this.#maxLines = maxLines * 2;
   }
 
   get isFull(): boolean {
-    return this.lines.length >= this.#most;
+    return this.lines.length >= this.#maxLines;
   }
 
   compare(before: unknown, after: unknown, place: Place): void {
     if (this.isFull) return;
-    if (before === undefined) return after === undefined ? undefined : this.#write("after", after, place);
-    if (after === undefined) return this.#write("before", before, place);
-    if (isSameJson(before, after)) return this.#write("both", after, place);
-    if (place.depth < MAX_DEPTH && Array.isArray(before) && Array.isArray(after)) return this.#arrays(before, after, place);
-    if (place.depth < MAX_DEPTH && isJsonObject(before) && isJsonObject(after)) return this.#objects(before, after, place);
-    this.#write("before", before, place);
-    this.#write("after", after, place);
+    if (before === undefined) return after === undefined ? undefined : this.#writeValue("after", after, place);
+    if (after === undefined) return this.#writeValue("before", before, place);
+    if (isSameJson(before, after)) return this.#writeValue("both", after, place);
+    if (place.depth < MAX_DEPTH && Array.isArray(before) && Array.isArray(after)) return this.#compareArrays(before, after, place);
+    if (place.depth < MAX_DEPTH && isJsonObject(before) && isJsonObject(after)) return this.#compareObjects(before, after, place);
+    this.#writeValue("before", before, place);
+    this.#writeValue("after", after, place);
   }
 
-  #objects(before: Readonly<Record<string, unknown>>, after: Readonly<Record<string, unknown>>, { depth, key, comma }: Place): void {
+  #compareObjects(before: Readonly<Record<string, unknown>>, after: Readonly<Record<string, unknown>>, { depth, key, comma }: Place): void {
     this.#line("both", depth, `${key}{`);
     const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
     for (const [index, name] of keys.entries()) {
@@ -98,16 +98,16 @@ class LineWriter {
     this.#line("both", depth, `}${comma}`);
   }
 
-  #arrays(before: readonly unknown[], after: readonly unknown[], { depth, key, comma }: Place): void {
+  #compareArrays(before: readonly unknown[], after: readonly unknown[], { depth, key, comma }: Place): void {
     this.#line("both", depth, `${key}[`);
-    const pairs = pairsOf(before, after);
+    const pairs = pairItems(before, after);
     for (const [index, [one, other]] of pairs.entries())
       this.compare(one, other, { depth: depth + 1, key: "", comma: index < pairs.length - 1 ? "," : "" });
     this.#line("both", depth, `]${comma}`);
   }
 
   /** Writes a whole value as indented lines. */
-  #write(sign: Line["sign"], value: unknown, { depth, key, comma }: Place): void {
+  #writeValue(sign: Line["sign"], value: unknown, { depth, key, comma }: Place): void {
     const text = JSON.stringify(value, undefined, 1) ?? "null";
     for (const [index, line] of text.split("\n").entries()) {
       if (this.isFull) return;
@@ -119,15 +119,15 @@ class LineWriter {
   }
 
   #line(sign: Line["sign"], depth: number, text: string): void {
-    if (!this.isFull) this.lines.push({ sign, depth, text: beginning(text, MAX_TEXT) });
+    if (!this.isFull) this.lines.push({ sign, depth, text: truncateText(text, MAX_TEXT) });
   }
 }
 
 /** Pairs equal items in order, and the items between them by index. */
-function pairsOf(before: readonly unknown[], after: readonly unknown[]): readonly (readonly [unknown, unknown])[] {
-  const one = before.map((item) => canonical(item, 0));
-  const other = after.map((item) => canonical(item, 0));
-  const common = before.length > MAX_ALIGNED || after.length > MAX_ALIGNED ? [] : commonPairs(one, other);
+function pairItems(before: readonly unknown[], after: readonly unknown[]): readonly (readonly [unknown, unknown])[] {
+  const one = before.map((item) => canonicalJson(item, 0));
+  const other = after.map((item) => canonicalJson(item, 0));
+  const common = before.length > MAX_ALIGNED || after.length > MAX_ALIGNED ? [] : findCommonPairs(one, other);
   const pairs: (readonly [unknown, unknown])[] = [];
   let [left, right] = [0, 0];
   for (const [toLeft, toRight] of [...common, [before.length, after.length] as const]) {
@@ -139,7 +139,7 @@ function pairsOf(before: readonly unknown[], after: readonly unknown[]): readonl
 }
 
 /** Returns the longest common subsequence as pairs of indexes. */
-export function commonPairs(one: readonly string[], other: readonly string[]): readonly (readonly [number, number])[] {
+export function findCommonPairs(one: readonly string[], other: readonly string[]): readonly (readonly [number, number])[] {
   const width = other.length + 1;
   const lengths = new Uint32Array((one.length + 1) * width);
   const at = (left: number, right: number): number => lengths[left * width + right] ?? 0;
@@ -158,7 +158,7 @@ export function commonPairs(one: readonly string[], other: readonly string[]): r
 }
 
 /** Pairs the lines of one side with those of the other. */
-function rowsOf(lines: readonly Line[]): readonly DiffRow[] {
+function pairLines(lines: readonly Line[]): readonly DiffRow[] {
   const rows: DiffRow[] = [];
   let before: DiffCell[] = [];
   let after: DiffCell[] = [];
@@ -177,7 +177,7 @@ function rowsOf(lines: readonly Line[]): readonly DiffRow[] {
 }
 
 /** Leaves out long runs of common lines, except for those around changes. */
-function foldSame(rows: readonly DiffRow[]): readonly DiffRow[] {
+function foldCommonRows(rows: readonly DiffRow[]): readonly DiffRow[] {
   const kept = new Set<number>();
   for (const [index, { kind }] of rows.entries())
     if (kind === "change") for (let near = index - CONTEXT; near <= index + CONTEXT; near++) kept.add(near);

@@ -1,8 +1,8 @@
 /** The values of the state that differ, each with its differences. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
-import { Inert } from "../show/inert.tsx";
-import { plural } from "../show/words.ts";
+import { UntrustedText } from "../show/inert.tsx";
+import { formatPlural } from "../show/words.ts";
 import { JsonDiffView } from "./json-diff-view.tsx";
 
 const SHOWN = 100;
@@ -15,13 +15,13 @@ export function StateChanges({ state }: { readonly state: AnswerOf<"getDiff">["s
         <div key={`${toolset} ${key}`} className="change">
           <p className="change-name">
             <code className="wrap">
-              <Inert text={`${toolset} · ${key}`} />
+              <UntrustedText text={`${toolset} · ${key}`} />
             </code>
           </p>
           <JsonDiffView before={before} after={after} label={`Before and after of one value`} />
         </div>
       ))}
-      {state.length > SHOWN && <p className="muted">{plural(state.length - SHOWN, "more value")} differ.</p>}
+      {state.length > SHOWN && <p className="muted">{formatPlural(state.length - SHOWN, "more value")} differ.</p>}
     </>
   );
 }

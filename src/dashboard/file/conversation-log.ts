@@ -3,26 +3,26 @@ import { firstCharacters } from "../show/inert-text.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import type { LogEvent } from "../server/log-event.ts";
 import { SessionLog } from "../timeline/session-log.ts";
-import { stepsOf, type Step } from "./conversation.ts";
+import { parseTurn, type ImportedStep } from "./conversation.ts";
 
 const TURN_MS = 1_000;
 const MAX_ID = 512;
 
-type CallStep = Extract<Step, { readonly kind: "call" }>;
+type CallStep = Extract<ImportedStep, { readonly kind: "call" }>;
 
 /** Makes the log of a conversation. @param sessionId the session id that its events get */
-export function conversationLog(turns: readonly JsonValue[], sessionId: string): SessionLog {
+export function createConversationLog(turns: readonly JsonValue[], sessionId: string): SessionLog {
   const log = new SessionLog();
   log.isTimeless = true;
-  const open = new OpenCalls();
+  const open = new PendingCalls();
   for (const [turn, value] of turns.entries()) {
     const at = turn * TURN_MS;
-    for (const step of stepsOf(value)) {
+    for (const step of parseTurn(value)) {
       if (step.kind === "message") log.add({ type: "message-add", sessionId, at, message: { role: step.role, content: step.text } });
-      else if (step.kind === "call") log.add(startOf(step, open.begin(step), { sessionId, turn, at }));
+      else if (step.kind === "call") log.add(toCallStart(step, open.start(step), { sessionId, turn, at }));
       else {
         const ended = open.end(step);
-        if (ended !== undefined) log.add(endOf(step, ended, { sessionId, turn, at }));
+        if (ended !== undefined) log.add(toCallEnd(step, ended, { sessionId, turn, at }));
       }
     }
   }
@@ -36,12 +36,12 @@ interface Place {
   readonly at: number;
 }
 
-function startOf({ name, input }: CallStep, callId: string, { sessionId, turn, at }: Place): LogEvent {
+function toCallStart({ name, input }: CallStep, callId: string, { sessionId, turn, at }: Place): LogEvent {
   return { type: "call-start", sessionId, turnId: String(turn), callId, at, call: { name, input } };
 }
 
-function endOf(
-  { output, isError }: Extract<Step, { readonly kind: "result" }>,
+function toCallEnd(
+  { output, isError }: Extract<ImportedStep, { readonly kind: "result" }>,
   { id, name }: { readonly id: string; readonly name: string },
   { sessionId, turn, at }: Place,
 ): LogEvent {
@@ -66,7 +66,7 @@ function endOf(
   };
 }
 
-interface OpenCall {
+interface PendingCall {
   readonly id: string;
   readonly name: string;
   readonly number: number;
@@ -75,47 +75,47 @@ interface OpenCall {
 
 /** Calls in the order in which they began. Each ended call is skipped only once, whatever the order of the results. */
 class CallQueue {
-  readonly #calls: OpenCall[] = [];
+  readonly #calls: PendingCall[] = [];
   #at = 0;
 
-  add(call: OpenCall): void {
+  add(call: PendingCall): void {
     this.#calls.push(call);
   }
 
-  first(): OpenCall | undefined {
+  firstPending(): PendingCall | undefined {
     while (this.#calls[this.#at]?.isEnded === true) this.#at++;
     return this.#calls[this.#at];
   }
 }
 
 /** Finds the call of each result: ids may repeat in long conversations, and old formats have none. */
-class OpenCalls {
+class PendingCalls {
   readonly #used = new Set<string>();
   /** For an id that was repeated, the number to try next. */
   readonly #numbers = new Map<string, number>();
   /** Queues by key: `all`, `id <id>`, `name <name>`, `plain` for calls without an id, and `plain <name>`. */
   readonly #queues = new Map<string, CallQueue>();
 
-  begin({ id, name }: CallStep): string {
-    const call = { id: this.#ownId(id), name, number: this.#used.size, isEnded: false };
-    const places = id === undefined ? ["plain", `plain ${name}`] : [`id ${id}`];
-    for (const place of ["all", `name ${name}`, ...places]) {
-      const queue = this.#queues.get(place) ?? new CallQueue();
-      this.#queues.set(place, queue);
+  start({ id, name }: CallStep): string {
+    const call = { id: this.#createUniqueId(id), name, number: this.#used.size, isEnded: false };
+    const keys = id === undefined ? ["plain", `plain ${name}`] : [`id ${id}`];
+    for (const key of ["all", `name ${name}`, ...keys]) {
+      const queue = this.#queues.get(key) ?? new CallQueue();
+      this.#queues.set(key, queue);
       queue.add(call);
     }
     return call.id;
   }
 
-  end({ id, name }: Extract<Step, { readonly kind: "result" }>): { readonly id: string; readonly name: string } | undefined {
-    const named = (place: string): string => (name === undefined ? place : `${place} ${name}`);
-    const places = id === undefined ? [name === undefined ? "all" : named("name")] : [`id ${id}`, named("plain")];
-    const [call] = places.flatMap((place) => this.#queues.get(place)?.first() ?? []).sort((one, other) => one.number - other.number);
+  end({ id, name }: Extract<ImportedStep, { readonly kind: "result" }>): { readonly id: string; readonly name: string } | undefined {
+    const withName = (key: string): string => (name === undefined ? key : `${key} ${name}`);
+    const keys = id === undefined ? [name === undefined ? "all" : withName("name")] : [`id ${id}`, withName("plain")];
+    const [call] = keys.flatMap((key) => this.#queues.get(key)?.firstPending() ?? []).sort((one, other) => one.number - other.number);
     if (call !== undefined) call.isEnded = true;
     return call;
   }
 
-  #ownId(given: string | undefined): string {
+  #createUniqueId(given: string | undefined): string {
     const wanted = (given ?? `call-${this.#used.size + 1}`).slice(0, MAX_ID);
     let own = wanted;
     for (let next = this.#numbers.get(wanted) ?? 2; this.#used.has(own); next++) {

@@ -2,7 +2,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { Icon } from "../show/parts.tsx";
-import { Mark } from "../shell/key-screen.tsx";
+import { HaftLogo } from "../shell/key-screen.tsx";
 import { ThemeButton } from "../shell/theme.tsx";
 
 export function FileFrame({ children }: { readonly children: ReactNode }): ReactNode {
@@ -10,7 +10,7 @@ export function FileFrame({ children }: { readonly children: ReactNode }): React
     <div className="shell">
       <nav className="menu" aria-label="Screens">
         <div className="brand">
-          <Mark />
+          <HaftLogo />
           <span>Haft</span>
         </div>
         <ul className="menu-list">

@@ -1,10 +1,10 @@
 /** The screen for files, loaded when it is first shown, and a hook for files that are dropped on any screen. */
 import { Suspense, useEffect, useRef, type ReactNode } from "react";
 import { useGo } from "../show/address.ts";
-import { late } from "../show/late.ts";
+import { lazyScreen } from "../show/late.ts";
 import { Loading } from "../show/parts.tsx";
 
-const Screen = late(async () => (await import("./file-screen.tsx")).FileScreen);
+const Screen = lazyScreen(async () => (await import("./file-screen.tsx")).FileScreen);
 
 export function FileRoute({ callId }: { readonly callId: string | undefined }): ReactNode {
   return (
@@ -22,10 +22,10 @@ export function useDroppedFiles(mayOpen: boolean): void {
   const mayOpenRef = useRef(mayOpen);
   mayOpenRef.current = mayOpen;
   useEffect(() => {
-    const over = (event: DragEvent): void => {
+    const onDragOver = (event: DragEvent): void => {
       if (event.dataTransfer?.types.includes("Files") === true) event.preventDefault(); // otherwise the browser would leave the page
     };
-    const drop = (event: DragEvent): void => {
+    const onDrop = (event: DragEvent): void => {
       const file = event.dataTransfer?.files[0];
       if (file === undefined) return;
       event.preventDefault();
@@ -36,11 +36,11 @@ export function useDroppedFiles(mayOpen: boolean): void {
         () => {},
       );
     };
-    window.addEventListener("dragover", over);
-    window.addEventListener("drop", drop);
+    window.addEventListener("dragover", onDragOver);
+    window.addEventListener("drop", onDrop);
     return () => {
-      window.removeEventListener("dragover", over);
-      window.removeEventListener("drop", drop);
+      window.removeEventListener("dragover", onDragOver);
+      window.removeEventListener("drop", onDrop);
     };
   }, []);
 }

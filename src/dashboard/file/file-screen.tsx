@@ -1,42 +1,42 @@
 /** A file in the views of a session: chosen, dropped, or served by `haft open`. It is read in the page and not sent anywhere. */
 import { useEffect, useRef, useSyncExternalStore, type ReactNode } from "react";
 import { CallPanel } from "../call/call-panel.tsx";
-import { useAddressValue } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
-import { visible } from "../show/inert-text.ts";
-import { InFile } from "../show/log-place.ts";
-import { Badge, Loading, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
+import { useQueryValue } from "../show/address.ts";
+import { UntrustedText } from "../show/inert.tsx";
+import { showHiddenCharacters } from "../show/inert-text.ts";
+import { FileProvider } from "../show/log-place.ts";
+import { Badge, Loading, Notice, ScreenHeader, SearchField } from "../show/parts.tsx";
 import { useTitle } from "../show/use-title.ts";
 import { SaveMenu } from "../timeline/save-menu.tsx";
-import { Counts, Timeline } from "../timeline/timeline-screen.tsx";
+import { CallCounts, Timeline } from "../timeline/timeline-screen.tsx";
 import { fileStore, openLocalFile, openServedFile } from "./file-store.ts";
 import type { FilePart, OpenedFile } from "./open-file.ts";
 
 export function FileScreen({ callId }: { readonly callId: string | undefined }): ReactNode {
-  const { file, version } = useSyncExternalStore(fileStore.subscribe, fileStore.state);
-  const [chosen, setChosen] = useAddressValue("part");
+  const { file, version } = useSyncExternalStore(fileStore.subscribe, fileStore.getState);
+  const [chosen, setChosen] = useQueryValue("part");
   useEffect(() => {
-    if (fileStore.state().file === undefined) openServedFile();
+    if (fileStore.getState().file === undefined) openServedFile();
   }, []);
-  useTitle(`${file === undefined ? "Open a file" : visible(file.name, 60)} · Haft`);
+  useTitle(`${file === undefined ? "Open a file" : showHiddenCharacters(file.name, 60)} · Haft`);
   const part = file?.parts[Number(chosen) || 0] ?? file?.parts[0];
   const isPanelOpen = callId !== undefined && part !== undefined;
   return (
-    <InFile value>
+    <FileProvider value>
       <div className={isPanelOpen ? "timeline-screen with-panel" : "timeline-screen"}>
         <div className="timeline-main">
           {file === undefined ? (
             <>
-              <ScreenHead title="Open a file" />
-              {version > 0 ? <Loading /> : <Choice />}
+              <ScreenHeader title="Open a file" />
+              {version > 0 ? <Loading /> : <FileChooser />}
             </>
           ) : (
-            <Opened file={file} part={part} version={version} callId={callId} chosen={chosen} onChoose={setChosen} />
+            <FileView file={file} part={part} version={version} callId={callId} chosen={chosen} onChoose={setChosen} />
           )}
         </div>
         {isPanelOpen && <CallPanel sessionId={part.name} callId={callId} log={part.log} version={version} />}
       </div>
-    </InFile>
+    </FileProvider>
   );
 }
 
@@ -49,25 +49,25 @@ interface OpenedProps {
   readonly onChoose: (part: string) => void;
 }
 
-function Opened({ file, part, version, callId, chosen, onChoose }: OpenedProps): ReactNode {
-  const [words, setWords] = useAddressValue("q");
+function FileView({ file, part, version, callId, chosen, onChoose }: OpenedProps): ReactNode {
+  const [words, setWords] = useQueryValue("q");
   const followed = part === undefined ? undefined : { log: part.log, version, isReady: true, failure: undefined };
   return (
     <>
       <header className="screen-head">
         <h1>
-          <Inert text={file.kind === "recording" && part !== undefined ? part.name : file.name} maxLength={80} />
+          <UntrustedText text={file.kind === "recording" && part !== undefined ? part.name : file.name} maxLength={80} />
         </h1>
         <Badge>{file.kind}</Badge>
         {!file.isWhole && <Badge tone="busy">reading</Badge>}
-        {followed !== undefined && <Counts followed={followed} />}
+        {followed !== undefined && <CallCounts followed={followed} />}
         {file.parts.length > 1 && (
           <label className="choice">
             <span className="visually-hidden">Conversation</span>
             <select value={chosen === "" ? "0" : chosen} onChange={({ target }) => onChoose(target.value === "0" ? "" : target.value)}>
               {file.parts.map(({ name }, index) => (
                 <option key={index} value={index}>
-                  {visible(name, 80)}
+                  {showHiddenCharacters(name, 80)}
                 </option>
               ))}
             </select>
@@ -75,9 +75,9 @@ function Opened({ file, part, version, callId, chosen, onChoose }: OpenedProps):
         )}
         {part !== undefined && <SearchField label="Filter calls" value={words} onChange={setWords} />}
         {part !== undefined && <SaveMenu sessionId={part.name} log={part.log} />}
-        <PickButton label="Open another" />
+        <FilePickButton label="Open another" />
       </header>
-      {file.problems.length > 0 && <Problems file={file} />}
+      {file.problems.length > 0 && <FileProblems file={file} />}
       {part !== undefined && part.log.entries().length > 0 && followed !== undefined && (
         <Timeline
           key={chosen}
@@ -96,14 +96,14 @@ function Opened({ file, part, version, callId, chosen, onChoose }: OpenedProps):
   );
 }
 
-function Problems({ file: { problems, parts } }: { readonly file: OpenedFile }): ReactNode {
+function FileProblems({ file: { problems, parts } }: { readonly file: OpenedFile }): ReactNode {
   const isSome = parts.some(({ log }) => log.entries().length > 0);
   return (
     <Notice isFailure title={isSome ? "A part of this file could not be read. The rest is shown." : "This file could not be read."}>
       <ul className="lines">
         {problems.map((problem, index) => (
           <li key={index}>
-            <Inert text={problem} maxLength={1_000} />
+            <UntrustedText text={problem} maxLength={1_000} />
           </li>
         ))}
       </ul>
@@ -111,7 +111,7 @@ function Problems({ file: { problems, parts } }: { readonly file: OpenedFile }):
   );
 }
 
-function Choice(): ReactNode {
+function FileChooser(): ReactNode {
   return (
     <div className="drop-place">
       <p className="notice-title">Drop a file here, or choose one</p>
@@ -119,12 +119,12 @@ function Choice(): ReactNode {
         A recording of Haft, or a conversation of OpenAI, Anthropic or Gemini as JSON or JSON Lines. It is read in this page and is sent
         nowhere.
       </p>
-      <PickButton label="Choose a file" isMain />
+      <FilePickButton label="Choose a file" isMain />
     </div>
   );
 }
 
-function PickButton({ label, isMain = false }: { readonly label: string; readonly isMain?: boolean }): ReactNode {
+function FilePickButton({ label, isMain = false }: { readonly label: string; readonly isMain?: boolean }): ReactNode {
   const input = useRef<HTMLInputElement>(null);
   return (
     <>

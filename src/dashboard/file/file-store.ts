@@ -1,6 +1,6 @@
 /** The file that is open in the page. It stays open while other screens are shown. */
-import { basePath, keptName } from "../show/address.ts";
-import { drawingPauseMs } from "../show/drawing-pace.ts";
+import { basePath, storageKey } from "../show/address.ts";
+import { renderPauseMs } from "../show/drawing-pace.ts";
 import { openFile, type FileSource, type OpenedFile } from "./open-file.ts";
 
 export interface FileState {
@@ -16,7 +16,7 @@ class FileStore {
   #reading: AbortController | undefined;
   readonly #listeners = new Set<Listener>();
 
-  readonly state = (): FileState => this.#state;
+  readonly getState = (): FileState => this.#state;
 
   readonly subscribe = (listener: Listener): (() => void) => {
     this.#listeners.add(listener);
@@ -27,18 +27,18 @@ class FileStore {
   async open(source: FileSource): Promise<void> {
     this.#reading?.abort();
     const reading = (this.#reading = new AbortController());
-    this.#set(undefined);
+    this.#update(undefined);
     let drawnAt = -Infinity;
     for await (const file of openFile(source, reading.signal)) {
       if (reading.signal.aborted) return;
       const events = file.parts[0]?.log.version ?? 0;
-      if (!file.isWhole && performance.now() - drawnAt < drawingPauseMs(events)) continue;
+      if (!file.isWhole && performance.now() - drawnAt < renderPauseMs(events)) continue;
       drawnAt = performance.now();
-      this.#set(file);
+      this.#update(file);
     }
   }
 
-  #set(file: OpenedFile | undefined): void {
+  #update(file: OpenedFile | undefined): void {
     this.#state = { file, version: this.#state.version + 1 };
     for (const listener of this.#listeners) listener();
   }
@@ -48,13 +48,13 @@ export const fileStore = new FileStore();
 
 /** Opens a file that was chosen or dropped. */
 export function openLocalFile(file: File): Promise<void> {
-  return fileStore.open({ name: file.name, pieces: textOf(file) });
+  return fileStore.open({ name: file.name, pieces: readFileText(file) });
 }
 
 /** Size of the chunks of a file, in bytes. The chunks of `file.stream()` are so small that most of the time would go to waiting for them. */
 const PIECE_BYTES = 1024 * 1024;
 
-async function* textOf(file: File): AsyncGenerator<string, void, undefined> {
+async function* readFileText(file: File): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let ahead = file.slice(0, PIECE_BYTES).arrayBuffer();
   for (let end = PIECE_BYTES; ; end += PIECE_BYTES) {
@@ -79,21 +79,21 @@ const TOKEN_NAME = "haft-file-token";
 export function openServedFile(): void {
   const given = /^#([\w-]{16,200})$/u.exec(window.location.hash)?.[1];
   if (given !== undefined) {
-    sessionStorage.setItem(keptName(TOKEN_NAME), given);
+    sessionStorage.setItem(storageKey(TOKEN_NAME), given);
     window.history.replaceState(null, "", window.location.pathname + window.location.search);
   }
-  const token = given ?? sessionStorage.getItem(keptName(TOKEN_NAME));
-  if (token !== null) void fileStore.open({ name: "file", pieces: served(token) });
+  const token = given ?? sessionStorage.getItem(storageKey(TOKEN_NAME));
+  if (token !== null) void fileStore.open({ name: "file", pieces: fetchServedFile(token) });
 }
 
-async function* served(token: string): AsyncGenerator<string, void, undefined> {
+async function* fetchServedFile(token: string): AsyncGenerator<string, void, undefined> {
   const response = await fetch(`${basePath()}/opened-file`, { headers: { authorization: `Bearer ${token}` } }).catch(() => undefined);
   if (response === undefined) throw new Error("The program that serves this file does not answer. Run haft open again.");
   if (!response.ok || response.body === null) throw new Error((await response.text()).slice(0, 1_000));
-  yield* decoded(response.body);
+  yield* decodeStream(response.body);
 }
 
-async function* decoded(stream: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string, void, undefined> {
+async function* decodeStream(stream: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string, void, undefined> {
   const reader = stream.pipeThrough(new TextDecoderStream("utf-8", { fatal: true })).getReader();
   try {
     for (;;) {

@@ -4,12 +4,12 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
 import { RecordingDecoder } from "../../core/recording/decoder.ts";
 import { LineSplitter } from "../../core/recording/line-splitter.ts";
-import { nextTask, SLICE_MS } from "../show/next-task.ts";
-import { count } from "../show/words.ts";
+import { waitForNextTask, SLICE_MS } from "../show/next-task.ts";
+import { formatCount } from "../show/words.ts";
 import type { LogEvent } from "../server/log-event.ts";
 import { SessionLog } from "../timeline/session-log.ts";
-import { conversationLog } from "./conversation-log.ts";
-import { turnsOf } from "./conversation.ts";
+import { createConversationLog } from "./conversation-log.ts";
+import { findTurns } from "./conversation.ts";
 import { sha256 } from "./sha256.ts";
 
 /** One session or conversation of a file. */
@@ -55,20 +55,20 @@ export async function* openFile({ name, pieces }: FileSource, signal: AbortSigna
       if (next.done === true) break;
       start += next.value;
     }
-    const all = withStart(start, iterator, signal);
-    if (/^\ufeff?\s*\{\s*"haft"\s*:/u.test(start)) yield* recording(name, all);
-    else yield conversations(name, await textOf(all));
+    const all = prependStart(start, iterator, signal);
+    if (/^\ufeff?\s*\{\s*"haft"\s*:/u.test(start)) yield* readRecording(name, all);
+    else yield parseConversations(name, await readText(all));
   } catch (thrown: unknown) {
-    yield { name, kind: "conversation", parts: [], problems: [problemOf(thrown)], isWhole: true };
+    yield { name, kind: "conversation", parts: [], problems: [formatProblem(thrown)], isWhole: true };
   } finally {
     await iterator.return?.();
   }
 }
 
-async function* recording(name: string, pieces: AsyncIterable<string>): AsyncGenerator<OpenedFile, void, undefined> {
+async function* readRecording(name: string, pieces: AsyncIterable<string>): AsyncGenerator<OpenedFile, void, undefined> {
   const log = new SessionLog();
   const part = { name, log };
-  const made = (isWhole: boolean, problems: readonly string[] = []): OpenedFile => ({
+  const toOpenedFile = (isWhole: boolean, problems: readonly string[] = []): OpenedFile => ({
     name,
     kind: "recording",
     parts: [part],
@@ -77,81 +77,81 @@ async function* recording(name: string, pieces: AsyncIterable<string>): AsyncGen
   });
   const decoder = new RecordingDecoder(sha256);
   const lines = new LineSplitter(decoder);
-  let isBegun = false;
-  const take = (line: string | undefined): void => {
-    if (!isBegun) {
+  let isStarted = false;
+  const readLine = (line: string | undefined): void => {
+    if (!isStarted) {
       part.name = decoder.start(line).sessionId;
-      isBegun = true;
-    } else if (line !== undefined) enter(log, decoder.next(line));
+      isStarted = true;
+    } else if (line !== undefined) addEvent(log, decoder.next(line));
   };
   try {
     let sliceAt = performance.now();
     for await (const piece of pieces)
       for (const line of lines.push(piece)) {
-        take(line);
+        readLine(line);
         if (performance.now() - sliceAt < SLICE_MS) continue;
-        yield made(false);
-        await nextTask(); // lets the page render, and handle keys
+        yield toOpenedFile(false);
+        await waitForNextTask(); // lets the page render, and handle keys
         sliceAt = performance.now();
       }
-    for (const line of lines.rest()) take(line);
-    if (!isBegun) take(undefined);
+    for (const line of lines.flush()) readLine(line);
+    if (!isStarted) readLine(undefined);
     decoder.finish();
-    yield made(true);
+    yield toOpenedFile(true);
   } catch (thrown: unknown) {
-    yield made(true, [problemOf(thrown)]);
+    yield toOpenedFile(true, [formatProblem(thrown)]);
   }
 }
 
-function enter(log: SessionLog, event: LogEvent | undefined): void {
+function addEvent(log: SessionLog, event: LogEvent | undefined): void {
   if (event === undefined) return;
   log.add(event);
   log.endAt = Math.max(log.endAt ?? event.at, event.at);
 }
 
-function conversations(name: string, text: string): OpenedFile {
-  const { values, problems } = valuesOf(text);
+function parseConversations(name: string, text: string): OpenedFile {
+  const { values, problems } = parseValues(text);
   const lists: { readonly turns: readonly JsonValue[]; readonly name: string }[] = [];
   const single: JsonValue[] = [];
   for (const { value, line } of values) {
-    const turns = turnsOf(value);
-    if (turns === undefined) problems.push(line === undefined ? notKnown() : `Line ${line}: no messages were found.`);
+    const turns = findTurns(value);
+    if (turns === undefined) problems.push(line === undefined ? formatUnknownContent() : `Line ${line}: no messages were found.`);
     // In JSON Lines a line is either one message or a whole conversation.
     else if (line !== undefined && turns.length === 1 && turns[0] === value) single.push(value);
-    else lists.push({ turns, name: line === undefined ? name : titleOf(value, `Line ${count(line)}`) });
+    else lists.push({ turns, name: line === undefined ? name : formatTitle(value, `Line ${formatCount(line)}`) });
   }
   if (single.length > 0) lists.unshift({ turns: single, name });
   if (lists.length > MAX_PARTS)
-    problems.push(`The file has ${count(lists.length)} conversations; the first ${count(MAX_PARTS)} are shown.`);
-  const parts = lists.slice(0, MAX_PARTS).map((list) => ({ name: list.name, log: conversationLog(list.turns, list.name) }));
+    problems.push(`The file has ${formatCount(lists.length)} conversations; the first ${formatCount(MAX_PARTS)} are shown.`);
+  const parts = lists.slice(0, MAX_PARTS).map((list) => ({ name: list.name, log: createConversationLog(list.turns, list.name) }));
   const more = problems.length - MAX_PROBLEMS;
   return {
     name,
     kind: "conversation",
     parts,
-    problems: more > 0 ? [...problems.slice(0, MAX_PROBLEMS), `There are ${count(more)} more such places.`] : problems,
+    problems: more > 0 ? [...problems.slice(0, MAX_PROBLEMS), `There are ${formatCount(more)} more such places.`] : problems,
     isWhole: true,
   };
 }
 
-interface Read {
+interface ParsedValues {
   readonly values: readonly { readonly value: JsonValue; readonly line: number | undefined }[];
   readonly problems: string[];
 }
 
 /** Parses one JSON value, or one on each line. */
-function valuesOf(text: string): Read {
+function parseValues(text: string): ParsedValues {
   try {
     return { values: [{ value: parseJson(text, LIMITS), line: undefined }], problems: [] };
   } catch (thrown: unknown) {
     const lines = text.split("\n");
     const filled = lines.filter((line) => line.trim() !== "");
-    if (filled.length < 2 || !filled.slice(0, 3).some(isWholeObject)) return { values: [], problems: [problemOf(thrown)] };
-    return readLines(lines);
+    if (filled.length < 2 || !filled.slice(0, 3).some(isJsonObjectText)) return { values: [], problems: [formatProblem(thrown)] };
+    return parseLines(lines);
   }
 }
 
-function readLines(lines: readonly string[]): Read {
+function parseLines(lines: readonly string[]): ParsedValues {
   const values: { readonly value: JsonValue; readonly line: number }[] = [];
   const problems: string[] = [];
   for (const [index, line] of lines.entries()) {
@@ -159,13 +159,13 @@ function readLines(lines: readonly string[]): Read {
     try {
       values.push({ value: parseJson(line, LIMITS), line: index + 1 });
     } catch (thrown: unknown) {
-      problems.push(problemOf(thrown).replace(/\bline 1\b/u, `line ${index + 1}`));
+      problems.push(formatProblem(thrown).replace(/\bline 1\b/u, `line ${index + 1}`));
     }
   }
   return { values, problems };
 }
 
-function isWholeObject(line: string): boolean {
+function isJsonObjectText(line: string): boolean {
   try {
     return isJsonObject(parseJson(line, LIMITS));
   } catch {
@@ -174,13 +174,13 @@ function isWholeObject(line: string): boolean {
 }
 
 /** Returns a name with the title or id that a file of several conversations has for this one. */
-function titleOf(value: JsonValue, otherwise: string): string {
+function formatTitle(value: JsonValue, otherwise: string): string {
   const { title, id, conversation_id: conversationId } = isJsonObject(value) ? value : {};
   const found = [title, id, conversationId].find((one) => typeof one === "string" && one !== "");
   return typeof found === "string" ? `${otherwise}: ${found.slice(0, 80)}` : otherwise;
 }
 
-async function* withStart(start: string, rest: AsyncIterator<string>, signal: AbortSignal): AsyncGenerator<string, void, undefined> {
+async function* prependStart(start: string, rest: AsyncIterator<string>, signal: AbortSignal): AsyncGenerator<string, void, undefined> {
   let length = start.length;
   yield start;
   for (;;) {
@@ -188,17 +188,17 @@ async function* withStart(start: string, rest: AsyncIterator<string>, signal: Ab
     const next = await rest.next();
     if (next.done === true) return;
     length += next.value.length;
-    if (length > MAX_RECORDING_CHARS) throw tooLarge("a recording", MAX_RECORDING_CHARS);
+    if (length > MAX_RECORDING_CHARS) throw tooLargeError("a recording", MAX_RECORDING_CHARS);
     yield next.value;
   }
 }
 
-async function textOf(pieces: AsyncIterable<string>): Promise<string> {
+async function readText(pieces: AsyncIterable<string>): Promise<string> {
   const texts: string[] = [];
   let length = 0;
   for await (const piece of pieces) {
     length += piece.length;
-    if (length > MAX_CHARS) throw tooLarge("a conversation", MAX_CHARS);
+    if (length > MAX_CHARS) throw tooLargeError("a conversation", MAX_CHARS);
     texts.push(piece);
   }
   const text = texts.join("").replace(/^\ufeff/u, "");
@@ -206,18 +206,18 @@ async function textOf(pieces: AsyncIterable<string>): Promise<string> {
   return text;
 }
 
-function tooLarge(what: string, most: number): ToolError {
+function tooLargeError(what: string, most: number): ToolError {
   return new ToolError(
     "too_large",
-    `The file is larger than ${count(most / 1024 / 1024)} Mi characters, the most that ${what} may have here.`,
+    `The file is larger than ${formatCount(most / 1024 / 1024)} Mi characters, the most that ${what} may have here.`,
   );
 }
 
-function notKnown(): string {
+function formatUnknownContent(): string {
   return `The file is JSON, but contains nothing that this page can read. ${HINT}`;
 }
 
-function problemOf(thrown: unknown): string {
+function formatProblem(thrown: unknown): string {
   if (thrown instanceof TypeError) return "The file is not text in UTF-8.";
   const { message, hint } = ToolError.fromUnknown(thrown);
   return hint === undefined ? message : `${message} ${hint}`;

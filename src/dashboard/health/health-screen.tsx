@@ -2,19 +2,19 @@
 import { useQuery } from "@tanstack/react-query";
 import { useRef, type ReactNode } from "react";
 import { Link } from "wouter";
-import { nameOfProcess, useFleet } from "../processes/use-fleet.ts";
+import { formatProcessName, useFleet } from "../processes/use-fleet.ts";
 import { ReadState } from "../server/read-failure.tsx";
 import { useConnection, useInfo } from "../server/use-server.ts";
 import { processPath } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
-import { Badge, Fact, ScreenHead, Section } from "../show/parts.tsx";
-import { count, span } from "../show/words.ts";
+import { UntrustedText } from "../show/inert.tsx";
+import { Badge, Fact, ScreenHeader, Section } from "../show/parts.tsx";
+import { formatCount, formatDuration } from "../show/words.ts";
 import { useTitle } from "../show/use-title.ts";
-import { quantile, readMetrics, total, type Sample } from "./metrics-text.ts";
+import { quantile, parseMetrics, sumSamples, type Sample } from "./metrics-text.ts";
 
 const EVERY_MS = 2_000;
 /** Number of readings that are kept: two minutes. */
-const KEPT = 60;
+const MAX_READINGS = 60;
 
 interface Reading {
   readonly at: number;
@@ -27,8 +27,8 @@ export function HealthScreen(): ReactNode {
   const { data, error } = useQuery({
     queryKey: ["metrics"],
     queryFn: async ({ signal }) => {
-      const reading = { at: performance.now(), samples: readMetrics(await client.call("getMetrics", { signal })) };
-      readings.current = [...readings.current.slice(1 - KEPT), reading];
+      const reading = { at: performance.now(), samples: parseMetrics(await client.call("getMetrics", { signal })) };
+      readings.current = [...readings.current.slice(1 - MAX_READINGS), reading];
       return readings.current;
     },
     refetchInterval: EVERY_MS,
@@ -37,18 +37,18 @@ export function HealthScreen(): ReactNode {
   useTitle("Health · Haft");
   return (
     <>
-      <ScreenHead title="Health">
-        <Ready />
-      </ScreenHead>
+      <ScreenHeader title="Health">
+        <ReadyBadge />
+      </ScreenHeader>
       <ReadState title="The counters could not be read." error={error} data={data} />
       {data !== undefined && <Figures readings={data} />}
-      <Claims />
-      <About />
+      <SessionsByProcess />
+      <ServerFacts />
     </>
   );
 }
 
-function Ready(): ReactNode {
+function ReadyBadge(): ReactNode {
   const { client } = useConnection();
   const { data, error } = useQuery({
     queryKey: ["ready"],
@@ -61,45 +61,45 @@ function Ready(): ReactNode {
 
 function Figures({ readings }: { readonly readings: readonly Reading[] }): ReactNode {
   const samples = readings.at(-1)?.samples ?? [];
-  const now = (name: string): number => total(samples, name);
-  const calls = now("haft_calls_total");
-  const notWell = calls - now("haft_calls_succeeded_total");
-  const requests = now("haft_http_requests_total");
+  const readNow = (name: string): number => sumSamples(samples, name);
+  const calls = readNow("haft_calls_total");
+  const unsuccessful = calls - readNow("haft_calls_succeeded_total");
+  const requests = readNow("haft_http_requests_total");
   return (
     <>
       <div className="figures">
         <Figure
           name="Calls a second"
-          value={rate(readings, "haft_calls_total").at(-1) ?? 0}
+          value={computeRate(readings, "haft_calls_total").at(-1) ?? 0}
           digits={1}
-          series={rate(readings, "haft_calls_total")}
+          series={computeRate(readings, "haft_calls_total")}
         />
-        <Figure name="Running now" value={now("haft_calls_running")} series={series(readings, "haft_calls_running")} />
-        <Figure name="Jobs not ended" value={now("haft_jobs_running")} series={series(readings, "haft_jobs_running")} />
+        <Figure name="Running now" value={readNow("haft_calls_running")} series={readSeries(readings, "haft_calls_running")} />
+        <Figure name="Jobs not ended" value={readNow("haft_jobs_running")} series={readSeries(readings, "haft_jobs_running")} />
         <Figure
           name="Requests a second"
-          value={rate(readings, "haft_http_requests_total").at(-1) ?? 0}
+          value={computeRate(readings, "haft_http_requests_total").at(-1) ?? 0}
           digits={1}
-          series={rate(readings, "haft_http_requests_total")}
+          series={computeRate(readings, "haft_http_requests_total")}
         />
       </div>
       <CallTimes readings={readings} />
       <Section title="Since the start">
         <dl className="facts facts-wide">
-          <Fact name="Calls">{count(calls)}</Fact>
+          <Fact name="Calls">{formatCount(calls)}</Fact>
           <Fact name="Did not succeed">
-            {count(notWell)} {calls > 0 && <span className="muted">({((notWell / calls) * 100).toFixed(1)} %)</span>}
+            {formatCount(unsuccessful)} {calls > 0 && <span className="muted">({((unsuccessful / calls) * 100).toFixed(1)} %)</span>}
           </Fact>
-          <Fact name="Attempts">{count(now("haft_call_attempts_total"))}</Fact>
-          <Fact name="Repairs of inputs">{count(now("haft_input_repairs_total"))}</Fact>
-          <Fact name="Handlers abandoned">{count(now("haft_calls_abandoned_total"))}</Fact>
-          <Fact name="Kept running after their call">{count(now("haft_calls_orphaned_total"))}</Fact>
-          <Fact name="Requests">{count(requests)}</Fact>
+          <Fact name="Attempts">{formatCount(readNow("haft_call_attempts_total"))}</Fact>
+          <Fact name="Repairs of inputs">{formatCount(readNow("haft_input_repairs_total"))}</Fact>
+          <Fact name="Handlers abandoned">{formatCount(readNow("haft_calls_abandoned_total"))}</Fact>
+          <Fact name="Kept running after their call">{formatCount(readNow("haft_calls_orphaned_total"))}</Fact>
+          <Fact name="Requests">{formatCount(requests)}</Fact>
           <Fact name="Mean time of a request">
-            {span(requests === 0 ? 0 : (now("haft_http_request_seconds_total") / requests) * 1_000)}
+            {formatDuration(requests === 0 ? 0 : (readNow("haft_http_request_seconds_total") / requests) * 1_000)}
           </Fact>
-          <Fact name="Sessions open">{count(now("haft_sessions_open"))}</Fact>
-          <Fact name="Event streams">{count(now("haft_streams_open"))}</Fact>
+          <Fact name="Sessions open">{formatCount(readNow("haft_sessions_open"))}</Fact>
+          <Fact name="Event streams">{formatCount(readNow("haft_streams_open"))}</Fact>
         </dl>
       </Section>
     </>
@@ -110,24 +110,24 @@ function Figures({ readings }: { readonly readings: readonly Reading[] }): React
 function CallTimes({ readings }: { readonly readings: readonly Reading[] }): ReactNode {
   const now = readings.at(-1)?.samples ?? [];
   const first = readings[0]?.samples ?? [];
-  const isRecent = total(now, "haft_call_seconds_count") > total(first, "haft_call_seconds_count");
-  const at = (share: number): string => {
+  const isRecent = sumSamples(now, "haft_call_seconds_count") > sumSamples(first, "haft_call_seconds_count");
+  const formatQuantile = (share: number): string => {
     const seconds = quantile(now, isRecent ? first : [], "haft_call_seconds", share);
-    return seconds === undefined ? "–" : span(seconds * 1_000);
+    return seconds === undefined ? "–" : formatDuration(seconds * 1_000);
   };
   return (
     <Section title={isRecent ? "Time of the latest calls" : "Time of calls"}>
       <dl className="facts facts-wide">
-        <Fact name="p50">{at(0.5)}</Fact>
-        <Fact name="p90">{at(0.9)}</Fact>
-        <Fact name="p99">{at(0.99)}</Fact>
+        <Fact name="p50">{formatQuantile(0.5)}</Fact>
+        <Fact name="p90">{formatQuantile(0.9)}</Fact>
+        <Fact name="p99">{formatQuantile(0.99)}</Fact>
       </dl>
     </Section>
   );
 }
 
 /** The number of sessions that each process has open; nothing if the store is not shared. */
-function Claims(): ReactNode {
+function SessionsByProcess(): ReactNode {
   const { data } = useFleet();
   const processes = data?.processes ?? [];
   if (processes.length === 0) return null;
@@ -139,11 +139,11 @@ function Claims(): ReactNode {
             key={one.id}
             name={
               <Link href={processPath(one.id)}>
-                <Inert text={nameOfProcess(one)} maxLength={60} />
+                <UntrustedText text={formatProcessName(one)} maxLength={60} />
               </Link>
             }
           >
-            {count(one.sessions)} {!one.alive && <Badge tone="bad">gone</Badge>}
+            {formatCount(one.sessions)} {!one.alive && <Badge tone="bad">gone</Badge>}
           </Fact>
         ))}
       </dl>
@@ -163,38 +163,38 @@ function Figure({ name, value, series, digits = 0 }: FigureProps): ReactNode {
     <div className="figure">
       <span className="figure-name">{name}</span>
       <span className="figure-value">{value.toFixed(digits)}</span>
-      <Spark values={series} />
+      <Sparkline values={series} />
     </div>
   );
 }
 
-function series(readings: readonly Reading[], name: string): readonly number[] {
-  return readings.map(({ samples }) => total(samples, name));
+function readSeries(readings: readonly Reading[], name: string): readonly number[] {
+  return readings.map(({ samples }) => sumSamples(samples, name));
 }
 
 /** Returns the growth of a counter per second between readings. 0 if the counter fell, because the server was restarted. */
-function rate(readings: readonly Reading[], name: string): readonly number[] {
+function computeRate(readings: readonly Reading[], name: string): readonly number[] {
   return readings.slice(1).map(({ at, samples }, index) => {
     const before = readings[index];
     if (before === undefined) return 0;
-    return Math.max(0, total(samples, name) - total(before.samples, name)) / ((at - before.at) / 1_000);
+    return Math.max(0, sumSamples(samples, name) - sumSamples(before.samples, name)) / ((at - before.at) / 1_000);
   });
 }
 
-function About(): ReactNode {
+function ServerFacts(): ReactNode {
   const info = useInfo();
   if (info === undefined) return null;
   return (
     <Section title="Server">
       <dl className="facts facts-wide">
         <Fact name="Name">
-          <Inert text={info.name} />
+          <UntrustedText text={info.name} />
         </Fact>
         <Fact name="Version">{info.version}</Fact>
         <Fact name="Store">{info.store ?? "none: sessions end with the process"}</Fact>
-        <Fact name="Tools">{count(info.tools)}</Fact>
+        <Fact name="Tools">{formatCount(info.tools)}</Fact>
         <Fact name="You are">
-          <Inert text={info.principal.name} />
+          <UntrustedText text={info.principal.name} />
         </Fact>
         <Fact name="You may">{info.principal.scopes.join(", ")}</Fact>
       </dl>
@@ -206,10 +206,10 @@ const WIDTH = 120;
 const HEIGHT = 28;
 
 /** A line of recent values, without axes. */
-function Spark({ values }: { readonly values: readonly number[] }): ReactNode {
+function Sparkline({ values }: { readonly values: readonly number[] }): ReactNode {
   const most = Math.max(1, ...values);
   const points = values.map((value, index) => {
-    const x = WIDTH - ((values.length - 1 - index) / (KEPT - 1)) * WIDTH;
+    const x = WIDTH - ((values.length - 1 - index) / (MAX_READINGS - 1)) * WIDTH;
     return `${x.toFixed(1)},${(HEIGHT - 1 - (value / most) * (HEIGHT - 3)).toFixed(1)}`;
   });
   return (

@@ -8,7 +8,7 @@ export interface Sample {
 
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{([^}]*)\})? (\S+)$/u;
 
-export function readMetrics(text: string): readonly Sample[] {
+export function parseMetrics(text: string): readonly Sample[] {
   return text.split("\n").flatMap((line) => {
     const [, name, labels = "", value] = LINE.exec(line) ?? [];
     return name === undefined || value === undefined ? [] : [{ name, labels, value: Number(value) }];
@@ -17,8 +17,8 @@ export function readMetrics(text: string): readonly Sample[] {
 
 /** Returns a quantile of the values since `before`, in their unit, taking values as spread evenly in a bucket. Undefined if there are none. */
 export function quantile(samples: readonly Sample[], before: readonly Sample[], name: string, share: number): number | undefined {
-  const earlier = bucketsOf(before, name);
-  const buckets = [...bucketsOf(samples, name)].map(([bound, value]) => ({ bound, value: value - (earlier.get(bound) ?? 0) }));
+  const earlier = collectBuckets(before, name);
+  const buckets = [...collectBuckets(samples, name)].map(([bound, value]) => ({ bound, value: value - (earlier.get(bound) ?? 0) }));
   const all = buckets.at(-1)?.value ?? 0;
   if (all <= 0) return undefined;
   const wanted = share * all;
@@ -30,7 +30,7 @@ export function quantile(samples: readonly Sample[], before: readonly Sample[], 
 }
 
 /** Returns the number of values up to each bound, sorted by bound. */
-function bucketsOf(samples: readonly Sample[], name: string): ReadonlyMap<number, number> {
+function collectBuckets(samples: readonly Sample[], name: string): ReadonlyMap<number, number> {
   const found = samples.flatMap((sample) => {
     const bound = sample.name === `${name}_bucket` ? /^le="([^"]+)"$/u.exec(sample.labels)?.[1] : undefined;
     return bound === undefined ? [] : [[bound === "+Inf" ? Infinity : Number(bound), sample.value] as const];
@@ -39,6 +39,6 @@ function bucketsOf(samples: readonly Sample[], name: string): ReadonlyMap<number
 }
 
 /** Returns the sum over all labels; 0 if there are no samples. */
-export function total(samples: readonly Sample[], name: string): number {
+export function sumSamples(samples: readonly Sample[], name: string): number {
   return samples.reduce((sum, sample) => (sample.name === name ? sum + sample.value : sum), 0);
 }

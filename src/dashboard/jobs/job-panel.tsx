@@ -3,18 +3,18 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { ResultSection } from "../call/result-section.tsx";
-import { failureOf } from "../server/failure-of.ts";
+import { describeFailure } from "../server/failure-of.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { CancelAction } from "../server/cancel-action.tsx";
-import { newKey } from "../server/new-key.ts";
+import { newIdempotencyKey } from "../server/new-key.ts";
 import { ReadFailure } from "../server/read-failure.tsx";
-import { useConnection, useMay } from "../server/use-server.ts";
+import { useConnection, useHasScope } from "../server/use-server.ts";
 import { sessionPath, useGo } from "../show/address.ts";
-import { Inert, TextBlock, ToolName } from "../show/inert.tsx";
+import { UntrustedText, TextBlock, ToolName } from "../show/inert.tsx";
 import { Panel } from "../show/panel.tsx";
 import { Fact, Loading, Section } from "../show/parts.tsx";
-import { count, fullTime } from "../show/words.ts";
-import { JobState, waitsForApproval, type Job } from "./job-state.tsx";
+import { formatCount, formatFullTime } from "../show/words.ts";
+import { JobState, isWaitingForApproval, type Job } from "./job-state.tsx";
 import { RetryJob } from "./retry-job.tsx";
 
 const EVERY_MS = 1_500;
@@ -30,22 +30,22 @@ export function JobPanel({ jobId }: { readonly jobId: string }): ReactNode {
   });
   const close = (): void => go("/jobs", { keepQuery: true });
   return (
-    <Panel label="Job" closes="job" title={data === undefined ? "Job" : <ToolName name={data.toolName} />} onClose={close}>
+    <Panel label="Job" subject="job" title={data === undefined ? "Job" : <ToolName name={data.toolName} />} onClose={close}>
       {data === undefined && error === null && <Loading />}
-      <ReadFailure title={failureOf(error).isGone ? "There is no such job." : "The job could not be read."} error={error} data={data} />
+      <ReadFailure title={describeFailure(error).isGone ? "There is no such job." : "The job could not be read."} error={error} data={data} />
       {data !== undefined && <JobDetails job={data} />}
     </Panel>
   );
 }
 
-const WENT_WRONG: ReadonlySet<Job["state"]> = new Set(["error", "cancelled", "parked"]);
+const FAILED_STATES: ReadonlySet<Job["state"]> = new Set(["error", "cancelled", "parked"]);
 
 function hasEnded({ state }: Job): boolean {
   return !["queued", "running", "waiting"].includes(state);
 }
 
 function JobDetails({ job }: { readonly job: Job }): ReactNode {
-  const may = useMay();
+  const may = useHasScope();
   return (
     <>
       <div className="panel-state">
@@ -55,12 +55,12 @@ function JobDetails({ job }: { readonly job: Job }): ReactNode {
       {job.question !== undefined && (
         <Section title="Question">
           <p className="prose">
-            <Inert text={job.question} maxLength={4_000} />
+            <UntrustedText text={job.question} maxLength={4_000} />
           </p>
-          {may("execute") && <Reply job={job} />}
+          {may("execute") && <ReplyForm job={job} />}
         </Section>
       )}
-      {waitsForApproval(job) && (
+      {isWaitingForApproval(job) && (
         <p className="prose">
           A call waits for approval. <Link href="/approvals">See what waits</Link>
         </p>
@@ -68,25 +68,25 @@ function JobDetails({ job }: { readonly job: Job }): ReactNode {
       {job.error !== undefined && (
         <section className="section failure">
           <p className="prose">
-            <Inert text={job.error.message} maxLength={4_096} />
+            <UntrustedText text={job.error.message} maxLength={4_096} />
           </p>
         </section>
       )}
       <Output job={job} />
       {job.result !== undefined && <ResultSection sessionId={job.sessionId} result={job.result} />}
-      {WENT_WRONG.has(job.state) && may("simulate") && <RetryJob key={job.id} job={job} />}
+      {FAILED_STATES.has(job.state) && may("simulate") && <RetryJob key={job.id} job={job} />}
       <dl className="facts">
         <Fact name="Session">
           <Link href={sessionPath(job.sessionId, job.id)}>
-            <Inert text={job.sessionId} maxLength={120} />
+            <UntrustedText text={job.sessionId} maxLength={120} />
           </Link>
         </Fact>
         <Fact name="Kind">{job.mode}</Fact>
-        <Fact name="Began">{fullTime(job.startedAt)}</Fact>
-        {job.endedAt !== undefined && <Fact name="Ended">{fullTime(job.endedAt)}</Fact>}
+        <Fact name="Began">{formatFullTime(job.startedAt)}</Fact>
+        {job.endedAt !== undefined && <Fact name="Ended">{formatFullTime(job.endedAt)}</Fact>}
         {job.openedBy !== undefined && (
           <Fact name="Runs in">
-            <Inert text={job.openedBy} />
+            <UntrustedText text={job.openedBy} />
           </Fact>
         )}
       </dl>
@@ -111,8 +111,8 @@ function Output({ job }: { readonly job: Job }): ReactNode {
       title="Output"
       aside={
         <span className="muted number">
-          {data.from > 0 ? `the last ${count(data.next - data.from)} of ` : ""}
-          {count(data.total)} characters
+          {data.from > 0 ? `the last ${formatCount(data.next - data.from)} of ` : ""}
+          {formatCount(data.total)} characters
         </span>
       }
     >
@@ -130,12 +130,12 @@ function CancelJob({ job }: { readonly job: Job }): ReactNode {
 }
 
 /** A form for the answer to a job's question, which is sent as a string. */
-function Reply({ job }: { readonly job: Job }): ReactNode {
+function ReplyForm({ job }: { readonly job: Job }): ReactNode {
   const { client } = useConnection();
   const queries = useQueryClient();
   const [text, setText] = useState("");
   const { mutate, isPending, error } = useMutation({
-    mutationFn: (input: string) => client.call("sendToJob", { params: { jobId: job.id }, body: { input }, idempotencyKey: newKey() }),
+    mutationFn: (input: string) => client.call("sendToJob", { params: { jobId: job.id }, body: { input }, idempotencyKey: newIdempotencyKey() }),
     onMutate: () => setText(""), // text that is typed from now on is another answer
     onError: (_, input) => setText((now) => (now === "" ? input : `${input} ${now}`)),
     onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id] }),

@@ -16,7 +16,7 @@ const TONES: Readonly<Record<Job["state"], Tone>> = {
 };
 
 /** Whether the job's call, or a call made inside it, waits for approval. */
-export function waitsForApproval({ state, question }: Job): boolean {
+export function isWaitingForApproval({ state, question }: Job): boolean {
   return state === "waiting" && question === undefined;
 }
 

@@ -5,20 +5,20 @@ import { Link } from "wouter";
 import { useNow } from "../server/now.ts";
 import { ReadState } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
-import { jobPath, useAddressValue } from "../show/address.ts";
-import { Choice } from "../show/choice.tsx";
-import { Inert, ToolName } from "../show/inert.tsx";
-import { Moment, Notice, ScreenHead } from "../show/parts.tsx";
-import { span } from "../show/words.ts";
+import { jobPath, useQueryValue } from "../show/address.ts";
+import { SelectField } from "../show/choice.tsx";
+import { UntrustedText, ToolName } from "../show/inert.tsx";
+import { TimeAgo, Notice, ScreenHeader } from "../show/parts.tsx";
+import { formatDuration } from "../show/words.ts";
 import { ListTable } from "../show/list-table.tsx";
 import { useTitle } from "../show/use-title.ts";
-import { JobState, waitsForApproval, type Job } from "./job-state.tsx";
+import { JobState, isWaitingForApproval, type Job } from "./job-state.tsx";
 import { JobPanel } from "./job-panel.tsx";
 
 const EVERY_MS = 2_000;
 const PAGE = 100;
 
-const CHOICES = [
+const STATE_OPTIONS = [
   ["", "All"],
   ["queued,running,waiting", "Not ended"],
   ["waiting", "Waiting for an answer"],
@@ -29,8 +29,8 @@ const CHOICES = [
 
 export function JobsScreen({ jobId }: { readonly jobId: string | undefined }): ReactNode {
   const { client } = useConnection();
-  const [chosen, setChosen] = useAddressValue("states");
-  const states = CHOICES.some(([value]) => value === chosen) ? chosen : "";
+  const [chosen, setChosen] = useQueryValue("states");
+  const states = STATE_OPTIONS.some(([value]) => value === chosen) ? chosen : "";
   const { data, error, hasNextPage, fetchNextPage } = useInfiniteQuery({
     queryKey: ["jobs", states],
     initialPageParam: undefined as string | undefined,
@@ -48,9 +48,9 @@ export function JobsScreen({ jobId }: { readonly jobId: string | undefined }): R
   return (
     <div className={isChosen ? "split with-panel" : "split"}>
       <div className="split-main">
-        <ScreenHead title="Jobs">
-          <Choice label="Which jobs" value={states} onChange={setChosen} options={CHOICES} />
-        </ScreenHead>
+        <ScreenHeader title="Jobs">
+          <SelectField label="Which jobs" value={states} onChange={setChosen} options={STATE_OPTIONS} />
+        </ScreenHeader>
         <ReadState title="The jobs could not be read." error={error} data={data} />
         {data !== undefined && jobs.length === 0 && (
           <Notice title={states === "" ? "There are no jobs." : "No job is in this state."}>
@@ -81,20 +81,20 @@ function JobTable({ jobs, jobId }: { readonly jobs: readonly Job[]; readonly job
             </Link>
             {job.question !== undefined && (
               <span className="sub-line">
-                asks: <Inert text={job.question} maxLength={120} />
+                asks: <UntrustedText text={job.question} maxLength={120} />
               </span>
             )}
-            {waitsForApproval(job) && <span className="sub-line">waits for approval</span>}
+            {isWaitingForApproval(job) && <span className="sub-line">waits for approval</span>}
           </td>
           <td>
             <JobState job={job} />
           </td>
           <td className="wide-only muted">
-            <Inert text={job.sessionId} maxLength={60} />
+            <UntrustedText text={job.sessionId} maxLength={60} />
           </td>
-          <td className="number">{span((job.endedAt ?? now) - job.startedAt)}</td>
+          <td className="number">{formatDuration((job.endedAt ?? now) - job.startedAt)}</td>
           <td className="muted">
-            <Moment at={job.startedAt} now={now} />
+            <TimeAgo at={job.startedAt} now={now} />
           </td>
         </tr>
       ))}

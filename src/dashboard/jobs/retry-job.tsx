@@ -3,11 +3,11 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { AnswerOf, HaftClient } from "../../client/client.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { newKey } from "../server/new-key.ts";
-import { useConnection, useMay } from "../server/use-server.ts";
+import { newIdempotencyKey } from "../server/new-key.ts";
+import { useConnection, useHasScope } from "../server/use-server.ts";
 import { jobPath, useGo } from "../show/address.ts";
 import { Section } from "../show/parts.tsx";
-import { asJson } from "../tools/input-form.tsx";
+import { castJson } from "../tools/input-form.tsx";
 import { TriedResult } from "../tools/tried-result.tsx";
 import type { Job } from "./job-state.tsx";
 
@@ -15,12 +15,12 @@ type Result = AnswerOf<"execute">["results"][number];
 
 export function RetryJob({ job }: { readonly job: Job }): ReactNode {
   const { client } = useConnection();
-  const may = useMay();
+  const may = useHasScope();
   const go = useGo();
   const queries = useQueryClient();
-  const simulate = useMutation({ mutationFn: () => simulated(client, job) });
+  const simulate = useMutation({ mutationFn: () => simulateCall(client, job) });
   const run = useMutation({
-    mutationFn: () => runAgain(client, job),
+    mutationFn: () => repeatCall(client, job),
     onSuccess: async (result) => {
       await queries.invalidateQueries({ queryKey: ["jobs"] });
       if (result?.status === "pending") go(jobPath(result.callId), { keepQuery: true });
@@ -52,19 +52,19 @@ export function RetryJob({ job }: { readonly job: Job }): ReactNode {
   );
 }
 
-async function callsOf(client: HaftClient, { id, sessionId, toolName }: Job) {
+async function loadCalls(client: HaftClient, { id, sessionId, toolName }: Job) {
   const { input, call } = await client.call("getCall", { params: { callId: id }, query: { sessionId } });
-  return [{ name: toolName, input: asJson(input ?? call.input ?? {}) }];
+  return [{ name: toolName, input: castJson(input ?? call.input ?? {}) }];
 }
 
 /** Simulates the call in a branch that is discarded. Waits for its result. */
-async function simulated(client: HaftClient, job: Job): Promise<Result | undefined> {
-  const body = { calls: await callsOf(client, job) };
+async function simulateCall(client: HaftClient, job: Job): Promise<Result | undefined> {
+  const body = { calls: await loadCalls(client, job) };
   return (await client.call("simulateInSession", { params: { sessionId: job.sessionId }, body })).results[0];
 }
 
-async function runAgain(client: HaftClient, job: Job): Promise<Result | undefined> {
-  const calls = await callsOf(client, job);
+async function repeatCall(client: HaftClient, job: Job): Promise<Result | undefined> {
+  const calls = await loadCalls(client, job);
   const body = { calls, ...(job.mode === "background" ? { background: true } : {}) };
-  return (await client.call("executeInSession", { params: { sessionId: job.sessionId }, body, idempotencyKey: newKey() })).results[0];
+  return (await client.call("executeInSession", { params: { sessionId: job.sessionId }, body, idempotencyKey: newIdempotencyKey() })).results[0];
 }

@@ -3,8 +3,8 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useConnection } from "../server/use-server.ts";
 import { processPath } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
-import { nameOfProcess, useFleet } from "./use-fleet.ts";
+import { UntrustedText } from "../show/inert.tsx";
+import { formatProcessName, useFleet } from "./use-fleet.ts";
 
 const EVERY_MS = 5_000;
 
@@ -23,7 +23,7 @@ export function OwnerLink({ sessionId }: { readonly sessionId: string }): ReactN
     <span className="muted nowrap wide-only">
       open in{" "}
       <Link href={processPath(owner.id)}>
-        <Inert text={nameOfProcess(owner)} maxLength={40} />
+        <UntrustedText text={formatProcessName(owner)} maxLength={40} />
       </Link>
     </span>
   );

@@ -2,12 +2,12 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { sessionPath, useGo } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
+import { UntrustedText } from "../show/inert.tsx";
 import { Panel } from "../show/panel.tsx";
 import { Fact, Notice, Section } from "../show/parts.tsx";
-import { count, fullTime } from "../show/words.ts";
+import { formatCount, formatFullTime } from "../show/words.ts";
 import { ProcessState } from "./process-state.tsx";
-import { nameOfProcess, type Process } from "./use-fleet.ts";
+import { formatProcessName, type Process } from "./use-fleet.ts";
 
 export function ProcessPanel({ process }: { readonly process: Process | undefined }): ReactNode {
   const go = useGo();
@@ -15,8 +15,8 @@ export function ProcessPanel({ process }: { readonly process: Process | undefine
   return (
     <Panel
       label="Process"
-      closes="process"
-      title={process === undefined ? "Process" : <Inert text={nameOfProcess(process)} maxLength={80} />}
+      subject="process"
+      title={process === undefined ? "Process" : <UntrustedText text={formatProcessName(process)} maxLength={80} />}
       onClose={close}
     >
       {process === undefined ? (
@@ -40,36 +40,36 @@ function Details({ process }: { readonly process: Process }): ReactNode {
       <dl className="facts">
         {role !== undefined && (
           <Fact name="Role">
-            <Inert text={role} maxLength={80} />
+            <UntrustedText text={role} maxLength={80} />
           </Fact>
         )}
         {version !== undefined && (
           <Fact name="Version">
-            <Inert text={version} maxLength={80} />
+            <UntrustedText text={version} maxLength={80} />
           </Fact>
         )}
         <Fact name="Runs as">
-          <Inert text={`process ${pid} on host ${host}`} maxLength={120} />
+          <UntrustedText text={`process ${pid} on host ${host}`} maxLength={120} />
         </Fact>
         <Fact name="Address">
-          {address === undefined ? "none: others forward nothing to it" : <Inert text={address} maxLength={200} />}
+          {address === undefined ? "none: others forward nothing to it" : <UntrustedText text={address} maxLength={200} />}
         </Fact>
         {places.length > 0 && (
           <Fact name="Places">
-            <Inert text={places.join(", ")} maxLength={300} />
+            <UntrustedText text={places.join(", ")} maxLength={300} />
           </Fact>
         )}
-        {startedAt !== undefined && <Fact name="Began">{fullTime(startedAt)}</Fact>}
-        <Fact name="Last seen">{fullTime(seenAt)}</Fact>
-        <Fact name="Sessions open">{count(sessions)}</Fact>
+        {startedAt !== undefined && <Fact name="Began">{formatFullTime(startedAt)}</Fact>}
+        <Fact name="Last seen">{formatFullTime(seenAt)}</Fact>
+        <Fact name="Sessions open">{formatCount(sessions)}</Fact>
       </dl>
       {sessionIds.length > 0 && (
-        <Section title={sessions > sessionIds.length ? `Sessions used last, ${sessionIds.length} of ${count(sessions)}` : "Sessions"}>
+        <Section title={sessions > sessionIds.length ? `Sessions used last, ${sessionIds.length} of ${formatCount(sessions)}` : "Sessions"}>
           <ul className="plain-list">
             {sessionIds.map((id) => (
               <li key={id}>
                 <Link href={sessionPath(id)}>
-                  <Inert text={id} maxLength={120} />
+                  <UntrustedText text={id} maxLength={120} />
                 </Link>
               </li>
             ))}

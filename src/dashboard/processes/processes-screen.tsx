@@ -3,14 +3,14 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { ReadState } from "../server/read-failure.tsx";
 import { processPath } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
+import { UntrustedText } from "../show/inert.tsx";
 import { ListTable } from "../show/list-table.tsx";
-import { Notice, ScreenHead } from "../show/parts.tsx";
-import { count, span } from "../show/words.ts";
+import { Notice, ScreenHeader } from "../show/parts.tsx";
+import { formatCount, formatDuration } from "../show/words.ts";
 import { useTitle } from "../show/use-title.ts";
 import { ProcessPanel } from "./process-panel.tsx";
 import { ProcessState } from "./process-state.tsx";
-import { nameOfProcess, useFleet, type Process } from "./use-fleet.ts";
+import { formatProcessName, useFleet, type Process } from "./use-fleet.ts";
 
 export function ProcessesScreen({ processId }: { readonly processId: string | undefined }): ReactNode {
   const { data, error } = useFleet();
@@ -21,7 +21,7 @@ export function ProcessesScreen({ processId }: { readonly processId: string | un
   return (
     <div className={isChosen ? "split with-panel" : "split"}>
       <div className="split-main">
-        <ScreenHead title="Processes" />
+        <ScreenHeader title="Processes" />
         <ReadState title="The processes could not be read." error={error} data={data} />
         {data !== undefined && data.differences.length > 0 && <Differences lines={data.differences} />}
         {data !== undefined && processes.length === 0 && (
@@ -39,7 +39,7 @@ function Differences({ lines }: { readonly lines: readonly string[] }): ReactNod
     <Notice isFailure title="The processes differ.">
       {lines.map((line) => (
         <p key={line}>
-          <Inert text={line} maxLength={600} />
+          <UntrustedText text={line} maxLength={600} />
         </p>
       ))}
     </Notice>
@@ -55,24 +55,24 @@ function ProcessTable({ processes, chosen }: { readonly processes: readonly Proc
         <tr key={one.id} className={one === chosen ? "chosen" : undefined}>
           <td className="main-cell">
             <Link href={processPath(one.id)} className="row-link" data-row="">
-              <Inert text={nameOfProcess(one)} maxLength={80} />
+              <UntrustedText text={formatProcessName(one)} maxLength={80} />
             </Link>
             <span className="sub-line">
-              <Inert text={aboutProcess(one)} maxLength={140} />
+              <UntrustedText text={describeProcess(one)} maxLength={140} />
             </span>
           </td>
           <td>
             <ProcessState process={one} />
           </td>
-          <td className="number wide-only">{count(one.sessions)}</td>
-          <td className="number wide-only">{one.eventsBehind === undefined ? "–" : count(one.eventsBehind)}</td>
-          <td className="number muted">{span(one.silentMs)} ago</td>
+          <td className="number wide-only">{formatCount(one.sessions)}</td>
+          <td className="number wide-only">{one.eventsBehind === undefined ? "–" : formatCount(one.eventsBehind)}</td>
+          <td className="number muted">{formatDuration(one.silentMs)} ago</td>
         </tr>
       ))}
     </ListTable>
   );
 }
 
-function aboutProcess({ role = "program", version, address, host, pid }: Process): string {
+function describeProcess({ role = "program", version, address, host, pid }: Process): string {
   return [role, ...(version === undefined ? [] : [version]), address ?? `process ${pid} on ${host}`].join(" · ");
 }

@@ -17,6 +17,6 @@ export function useFleet(): UseQueryResult<Fleet> {
   });
 }
 
-export function nameOfProcess({ name, host, pid }: Process): string {
+export function formatProcessName({ name, host, pid }: Process): string {
   return name ?? `process ${pid} on ${host}`;
 }

@@ -1,7 +1,7 @@
 /** Choices for a replay: where the branch begins, which calls are made, and how they are answered before a live run. */
 import type { ReactNode } from "react";
-import { Choice } from "../show/choice.tsx";
-import { count } from "../show/words.ts";
+import { SelectField } from "../show/choice.tsx";
+import { formatCount } from "../show/words.ts";
 
 export interface Choices {
   readonly from: "point" | "now";
@@ -19,7 +19,7 @@ interface ReplayChoicesProps {
 export function ReplayChoices({ choices, onChange, after }: ReplayChoicesProps): ReactNode {
   return (
     <div className="replay-choices">
-      <Choice
+      <SelectField
         isField
         label="Branch"
         value={choices.from}
@@ -29,17 +29,17 @@ export function ReplayChoices({ choices, onChange, after }: ReplayChoicesProps):
         ]}
         onChange={(from) => onChange({ ...choices, from })}
       />
-      <Choice
+      <SelectField
         isField
         label="Calls"
         value={choices.through}
         options={[
           ["one", "this call"],
-          ["rest", `this call and the ${count(after)} after it`],
+          ["rest", `this call and the ${formatCount(after)} after it`],
         ]}
         onChange={(through) => onChange({ ...choices, through })}
       />
-      <Choice
+      <SelectField
         isField
         label="First try"
         value={choices.answerer}

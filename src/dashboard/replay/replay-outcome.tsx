@@ -5,23 +5,23 @@ import { Link } from "wouter";
 import { alignCalls, type ComparedCall } from "../diff/align.ts";
 import { CompareList } from "../diff/compare-list.tsx";
 import { StateChanges } from "../diff/state-changes.tsx";
-import { failureOf } from "../server/failure-of.ts";
+import { describeFailure } from "../server/failure-of.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { useConnection, useMay } from "../server/use-server.ts";
+import { useConnection, useHasScope } from "../server/use-server.ts";
 import { diffPath, sessionPath } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
+import { UntrustedText } from "../show/inert.tsx";
 import { Badge, Loading, Notice, Section } from "../show/parts.tsx";
 import type { Diff, ReplayEnd } from "./run-steps.ts";
 import type { Step } from "./steps.ts";
-import type { Run } from "./use-run.ts";
-import { useSteps } from "./use-steps.ts";
+import type { ReplayRun } from "./use-run.ts";
+import { useSessionSteps } from "./use-steps.ts";
 
 interface OutcomeProps {
   readonly sessionId: string;
   /** Number of events of the session. */
   readonly length: number;
   readonly original: readonly Step[];
-  readonly run: Run;
+  readonly run: ReplayRun;
   /** The branch of live calls that the address names. */
   readonly branchId: string | undefined;
   readonly onDone: (isCommitted: boolean) => Promise<void>;
@@ -29,27 +29,27 @@ interface OutcomeProps {
 
 export function ReplayOutcome({ run, branchId, ...props }: OutcomeProps): ReactNode {
   if (run.isRunning) return null;
-  if (run.end !== undefined) return <Ended {...props} end={run.end} />;
-  if (branchId !== undefined) return <Kept {...props} branchId={branchId} />;
+  if (run.end !== undefined) return <FinishedReplay {...props} end={run.end} />;
+  if (branchId !== undefined) return <StoredBranch {...props} branchId={branchId} />;
   return null;
 }
 
-function Ended({ end, ...props }: Omit<OutcomeProps, "run" | "branchId"> & { readonly end: ReplayEnd }): ReactNode {
+function FinishedReplay({ end, ...props }: Omit<OutcomeProps, "run" | "branchId"> & { readonly end: ReplayEnd }): ReactNode {
   const { plan, made, diff, branchId } = end;
   const pairs = plan.calls.map(({ step }, index) => ({ before: step, after: made[index] }));
   return (
-    <Compared {...props} branchId={branchId} diff={diff} pairs={pairs}>
+    <ReplayComparison {...props} branchId={branchId} diff={diff} pairs={pairs}>
       <Badge tone={plan.answerer === "live" ? "good" : "warn"}>{plan.answerer}</Badge>
       {plan.answerer !== "live" && <span className="muted">None of this is kept.</span>}
-    </Compared>
+    </ReplayComparison>
   );
 }
 
 /** A branch of an earlier visit: its own calls next to those of the session. */
-function Kept({ branchId, ...props }: Omit<OutcomeProps, "run" | "branchId"> & { readonly branchId: string }): ReactNode {
+function StoredBranch({ branchId, ...props }: Omit<OutcomeProps, "run" | "branchId"> & { readonly branchId: string }): ReactNode {
   const { client } = useConnection();
   const { sessionId, original } = props;
-  const branch = useSteps(branchId);
+  const branch = useSessionSteps(branchId);
   const diff = useQuery({
     queryKey: ["diff", branchId, sessionId],
     queryFn: ({ signal }) => client.call("getDiff", { params: { sessionId: branchId }, query: { with: sessionId }, signal }),
@@ -61,26 +61,26 @@ function Kept({ branchId, ...props }: Omit<OutcomeProps, "run" | "branchId"> & {
   const error = branch.error ?? diff.error;
   if (error !== null)
     return (
-      <Notice isFailure title={failureOf(error).isGone ? "The branch no longer exists." : "The branch could not be read."}>
-        <Inert text={failureOf(error).text} maxLength={1_000} />
+      <Notice isFailure title={describeFailure(error).isGone ? "The branch no longer exists." : "The branch could not be read."}>
+        <UntrustedText text={describeFailure(error).text} maxLength={1_000} />
       </Notice>
     );
   if (branch.data === undefined || diff.data === undefined) return <Loading />;
   return (
-    <Compared {...props} branchId={branchId} diff={diff.data} pairs={pairs}>
+    <ReplayComparison {...props} branchId={branchId} diff={diff.data} pairs={pairs}>
       <Badge tone="good">live</Badge>
-    </Compared>
+    </ReplayComparison>
   );
 }
 
-interface ComparedProps extends Pick<OutcomeProps, "sessionId" | "length" | "onDone"> {
+interface ReplayComparisonProps extends Pick<OutcomeProps, "sessionId" | "length" | "onDone"> {
   readonly branchId: string | undefined;
   readonly diff: Diff;
   readonly pairs: Parameters<typeof CompareList>[0]["pairs"];
   readonly children: ReactNode;
 }
 
-function Compared({ sessionId, length, branchId, diff, pairs, children, onDone }: ComparedProps): ReactNode {
+function ReplayComparison({ sessionId, length, branchId, diff, pairs, children, onDone }: ReplayComparisonProps): ReactNode {
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     title.current?.focus({ preventScroll: true });
@@ -105,7 +105,7 @@ function Compared({ sessionId, length, branchId, diff, pairs, children, onDone }
             {diff.pretended.slice(0, 200).map((key) => (
               <li key={key}>
                 <code className="wrap">
-                  <Inert text={key} />
+                  <UntrustedText text={key} />
                 </code>
               </li>
             ))}
@@ -123,7 +123,7 @@ function BranchButtons({
   onDone,
 }: Pick<OutcomeProps, "sessionId" | "length" | "onDone"> & { readonly branchId: string }): ReactNode {
   const { client } = useConnection();
-  const may = useMay();
+  const may = useHasScope();
   const { data } = useQuery({
     queryKey: ["session", branchId],
     queryFn: ({ signal }) => client.call("getSession", { params: { sessionId: branchId }, signal }),

@@ -2,28 +2,28 @@
 import { useQueryClient, useMutation } from "@tanstack/react-query";
 import { useMemo, useState, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure-of.ts";
+import { describeFailure } from "../server/failure-of.ts";
 import { ReadState } from "../server/read-failure.tsx";
-import { useMay, useConnection } from "../server/use-server.ts";
-import { replayPath, sessionPath, useAddressValue, useGo } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
-import { visible } from "../show/inert-text.ts";
+import { useHasScope, useConnection } from "../server/use-server.ts";
+import { replayPath, sessionPath, useQueryValue, useGo } from "../show/address.ts";
+import { UntrustedText } from "../show/inert.tsx";
+import { showHiddenCharacters } from "../show/inert-text.ts";
 import { Icon, Notice } from "../show/parts.tsx";
 import { useTitle } from "../show/use-title.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { newKey } from "../server/new-key.ts";
+import { newIdempotencyKey } from "../server/new-key.ts";
 import { ReplayChoices, type Choices } from "./replay-choices.tsx";
 import { ReplayOutcome } from "./replay-outcome.tsx";
 import type { Answerer, PlannedCall, ReplayPlan } from "./run-steps.ts";
 import { RunButtons } from "./run-buttons.tsx";
 import { StepList } from "./step-list.tsx";
 import type { Step } from "./steps.ts";
-import { useRun } from "./use-run.ts";
-import { useSteps, type SessionSteps } from "./use-steps.ts";
+import { useReplayRun } from "./use-run.ts";
+import { useSessionSteps, type SessionSteps } from "./use-steps.ts";
 
 export function ReplayScreen({ sessionId }: { readonly sessionId: string }): ReactNode {
-  const { data, error } = useSteps(sessionId);
-  useTitle(`Replay ${visible(sessionId, 60)} · Haft`);
+  const { data, error } = useSessionSteps(sessionId);
+  useTitle(`Replay ${showHiddenCharacters(sessionId, 60)} · Haft`);
   return (
     <>
       <header className="screen-head">
@@ -31,29 +31,29 @@ export function ReplayScreen({ sessionId }: { readonly sessionId: string }): Rea
           <Icon name="back" />
         </Link>
         <h1>
-          Fork and replay <Inert text={sessionId} maxLength={60} />
+          Fork and replay <UntrustedText text={sessionId} maxLength={60} />
         </h1>
       </header>
-      <ReadState title={failureOf(error).isGone ? "There is no such session." : "The session could not be read."} error={error} data={data}>
+      <ReadState title={describeFailure(error).isGone ? "There is no such session." : "The session could not be read."} error={error} data={data}>
         <Link href="/sessions">All sessions</Link>
       </ReadState>
-      {data !== undefined && <Replay sessionId={sessionId} session={data} />}
+      {data !== undefined && <ReplayContent sessionId={sessionId} session={data} />}
     </>
   );
 }
 
-function Replay({ sessionId, session }: { readonly sessionId: string; readonly session: SessionSteps }): ReactNode {
-  const may = useMay();
-  const [callId, setCallId] = useAddressValue("call");
+function ReplayContent({ sessionId, session }: { readonly sessionId: string; readonly session: SessionSteps }): ReactNode {
+  const may = useHasScope();
+  const [callId, setCallId] = useQueryValue("call");
   const first = session.steps.findIndex((step) => step.callId === callId);
   if (session.steps.length === 0)
-    return <Notice title="No calls yet.">There are no calls to make again. {may("execute") && <ForkNow sessionId={sessionId} />}</Notice>;
-  const choose = <FirstCall steps={session.steps} callId={callId} onChoose={setCallId} />;
+    return <Notice title="No calls yet.">There are no calls to make again. {may("execute") && <ForkButton sessionId={sessionId} />}</Notice>;
+  const choose = <FirstCallSelect steps={session.steps} callId={callId} onChoose={setCallId} />;
   if (callId === "")
     return (
       <div className="replay">
         {choose}
-        <p className="muted">Choose the call to begin at. {may("execute") && <ForkNow sessionId={sessionId} />}</p>
+        <p className="muted">Choose the call to begin at. {may("execute") && <ForkButton sessionId={sessionId} />}</p>
       </div>
     );
   if (first < 0)
@@ -68,13 +68,13 @@ function Replay({ sessionId, session }: { readonly sessionId: string; readonly s
   return (
     <div className="replay">
       {choose}
-      <Bench key={callId} sessionId={sessionId} session={session} first={first} />
+      <ReplayPlanner key={callId} sessionId={sessionId} session={session} first={first} />
     </div>
   );
 }
 
 /** A choice of the point of the session, by the call that is made first. */
-function FirstCall({
+function FirstCallSelect({
   steps,
   callId,
   onChoose,
@@ -90,7 +90,7 @@ function FirstCall({
         {!steps.some((step) => step.callId === callId) && <option value={callId}>–</option>}
         {steps.map((step, index) => (
           <option key={step.callId} value={step.callId}>
-            {`${index + 1}. ${visible(step.name, 60)} ${visible(JSON.stringify(step.input) ?? "", 60)}`}
+            {`${index + 1}. ${showHiddenCharacters(step.name, 60)} ${showHiddenCharacters(JSON.stringify(step.input) ?? "", 60)}`}
           </option>
         ))}
       </select>
@@ -98,20 +98,20 @@ function FirstCall({
   );
 }
 
-interface BenchProps {
+interface ReplayPlannerProps {
   readonly sessionId: string;
   readonly session: SessionSteps;
   readonly first: number;
 }
 
-function Bench({ sessionId, session: { steps, length }, first }: BenchProps): ReactNode {
+function ReplayPlanner({ sessionId, session: { steps, length }, first }: ReplayPlannerProps): ReactNode {
   const go = useGo();
   const queries = useQueryClient();
-  const may = useMay();
+  const may = useHasScope();
   const [choices, setChoices] = useChoices();
-  const [branchId, setBranchId] = useAddressValue("branch");
+  const [branchId, setBranchId] = useQueryValue("branch");
   const [edits, setEdits] = useState<ReadonlyMap<string, unknown>>(new Map());
-  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
+  const [skipped, setLeft] = useState<ReadonlySet<string>>(new Set());
   const [isUnreadable, setUnreadable] = useState(false);
   const planned = useMemo(() => {
     const to = choices.through === "one" ? first + 1 : steps.length;
@@ -119,17 +119,17 @@ function Bench({ sessionId, session: { steps, length }, first }: BenchProps): Re
       .slice(first, to)
       .map((step): PlannedCall => ({ step, input: edits.has(step.callId) ? edits.get(step.callId) : step.input }));
   }, [steps, first, choices.through, edits]);
-  const calls = planned.filter(({ step }) => !left.has(step.callId));
+  const calls = planned.filter(({ step }) => !skipped.has(step.callId));
   const at = choices.from === "now" ? undefined : steps[first]?.at;
-  const run = useRun(setBranchId);
+  const run = useReplayRun(setBranchId);
   const start = (answerer: Answerer): void => run.start({ sessionId, at, calls, answerer } satisfies ReplayPlan);
   return (
     <>
       <ReplayChoices choices={choices} onChange={setChoices} after={steps.length - first - 1} />
       <StepList
         planned={planned}
-        left={left}
-        onLeft={setLeft}
+        skipped={skipped}
+        onSkip={setLeft}
         mayEdit={may("execute")}
         onEdit={(callId, input) => setEdits((last) => new Map(last).set(callId, input))}
         onUnreadable={setUnreadable}
@@ -139,7 +139,7 @@ function Bench({ sessionId, session: { steps, length }, first }: BenchProps): Re
           run={run}
           answerer={choices.answerer}
           isBlocked={isUnreadable || calls.length === 0}
-          planKey={keyOf(at, calls)}
+          planKey={planKeyOf(at, calls)}
           onStart={start}
         />
       ) : (
@@ -162,14 +162,14 @@ function Bench({ sessionId, session: { steps, length }, first }: BenchProps): Re
 }
 
 /** Returns a key for a plan, the same for the same calls from the same point, so that only simulated plans can run live. */
-function keyOf(at: number | undefined, calls: readonly PlannedCall[]): string {
+function planKeyOf(at: number | undefined, calls: readonly PlannedCall[]): string {
   return JSON.stringify([at, calls.map(({ step, input }) => [step.callId, input])]);
 }
 
 function useChoices(): readonly [Choices, (choices: Choices) => void] {
-  const [from, setFrom] = useAddressValue("from");
-  const [through, setThrough] = useAddressValue("through");
-  const [answerer, setAnswerer] = useAddressValue("answers");
+  const [from, setFrom] = useQueryValue("from");
+  const [through, setThrough] = useQueryValue("through");
+  const [answerer, setAnswerer] = useQueryValue("answers");
   const choices: Choices = {
     from: from === "now" ? "now" : "point",
     through: through === "rest" ? "rest" : "one",
@@ -186,11 +186,11 @@ function useChoices(): readonly [Choices, (choices: Choices) => void] {
 }
 
 /** A button that forks the session as it is now, and opens the branch. */
-function ForkNow({ sessionId }: { readonly sessionId: string }): ReactNode {
+function ForkButton({ sessionId }: { readonly sessionId: string }): ReactNode {
   const { client } = useConnection();
   const go = useGo();
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => client.call("forkSession", { params: { sessionId }, body: {}, idempotencyKey: newKey() }),
+    mutationFn: () => client.call("forkSession", { params: { sessionId }, body: {}, idempotencyKey: newIdempotencyKey() }),
     onSuccess: ({ id }) => go(sessionPath(id)),
   });
   return (

@@ -3,12 +3,12 @@ import { useEffect, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { sessionPath } from "../show/address.ts";
-import { count } from "../show/words.ts";
+import { formatCount } from "../show/words.ts";
 import type { Answerer } from "./run-steps.ts";
-import type { Run } from "./use-run.ts";
+import type { ReplayRun } from "./use-run.ts";
 
 interface RunButtonsProps {
-  readonly run: Run;
+  readonly run: ReplayRun;
   readonly answerer: Exclude<Answerer, "live">;
   readonly isBlocked: boolean;
   /** The key of the plan; differs for other calls. */
@@ -40,7 +40,7 @@ export function RunButtons({ run, answerer, isBlocked, planKey, onStart }: RunBu
         {!isTried && !isRunning && <span className="muted">Real calls are possible after a simulated run of the same calls.</span>}
         {isRunning && (
           <span className="muted" role="status">
-            {plan === undefined ? "Running…" : `${count(progress?.done ?? 0)} of ${count(plan.calls.length)} calls were made…`}{" "}
+            {plan === undefined ? "Running…" : `${formatCount(progress?.done ?? 0)} of ${formatCount(plan.calls.length)} calls were made…`}{" "}
             {plan?.answerer === "live" && progress !== undefined && (
               <>
                 <Link href={sessionPath(progress.branchId)}>Watch the branch</Link> · <Link href="/approvals">Approvals</Link>

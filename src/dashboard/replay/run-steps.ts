@@ -2,7 +2,7 @@
 import type { AnswerOf, HaftClient } from "../../client/client.ts";
 import type { ComparedCall } from "../diff/align.ts";
 import { isSameJson } from "../diff/json-diff.ts";
-import { newKey } from "../server/new-key.ts";
+import { newIdempotencyKey } from "../server/new-key.ts";
 import type { Step } from "./steps.ts";
 
 /** A step, and the input that it is made with. */
@@ -45,22 +45,22 @@ export async function runReplay(client: HaftClient, plan: ReplayPlan, onProgress
   const branch = await client.call("forkSession", {
     params: { sessionId },
     body: { simulated: !isLive, ...(at === undefined ? {} : { at }) },
-    idempotencyKey: newKey(),
+    idempotencyKey: newIdempotencyKey(),
   });
   const params = { sessionId: branch.id };
   try {
     const made: ComparedCall[] = [];
-    for (const calls of batchesOf(plan)) {
+    for (const calls of groupBatches(plan)) {
       onProgress({ branchId: branch.id, done: made.length });
       const isRecorded = answerer === "recorded" && calls.every(isUnchanged);
       const { results } = await client.call("executeInSession", {
         params,
         body: {
-          calls: calls.map(({ step, input }) => ({ name: step.name, input: asJson(input) })),
+          calls: calls.map(({ step, input }) => ({ name: step.name, input: castJson(input) })),
           background: false,
           ...(isRecorded ? { answerFrom: ["replay"], recording: sessionId } : {}),
         },
-        ...(isLive ? { idempotencyKey: newKey() } : {}),
+        ...(isLive ? { idempotencyKey: newIdempotencyKey() } : {}),
       });
       for (const [index, result] of results.entries())
         made.push({ callId: result.callId, sessionId: branch.id, name: result.name, input: calls[index]?.input, result });
@@ -77,7 +77,7 @@ export function isUnchanged({ step, input }: PlannedCall): boolean {
 }
 
 /** Returns the calls of each group together. If the recording answers, edited calls are separate, as they are simulated. */
-function batchesOf({ calls, answerer }: ReplayPlan): readonly (readonly PlannedCall[])[] {
+function groupBatches({ calls, answerer }: ReplayPlan): readonly (readonly PlannedCall[])[] {
   const batches: PlannedCall[][] = [];
   let last = "";
   for (const call of calls) {
@@ -90,6 +90,6 @@ function batchesOf({ calls, answerer }: ReplayPlan): readonly (readonly PlannedC
 }
 
 /** Casts an input of a form, which is always JSON. */
-function asJson(input: unknown): null {
+function castJson(input: unknown): null {
   return (input ?? null) as null;
 }

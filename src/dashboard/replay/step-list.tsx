@@ -3,10 +3,10 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState, type ReactNode } from "react";
 import { useConnection } from "../server/use-server.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
+import { UntrustedText, JsonBlock, ToolName } from "../show/inert.tsx";
 import { Badge, Loading } from "../show/parts.tsx";
-import { plural } from "../show/words.ts";
-import { ALL_READABLE, InputForm } from "../tools/input-form.tsx";
+import { formatPlural } from "../show/words.ts";
+import { NO_UNREADABLE_PATHS, InputForm } from "../tools/input-form.tsx";
 import { isSchema } from "../tools/schema-shape.ts";
 import { isUnchanged, type PlannedCall } from "./run-steps.ts";
 
@@ -15,8 +15,8 @@ const SHOWN = 200;
 interface StepListProps {
   readonly planned: readonly PlannedCall[];
   /** Ids of the calls that are left out. */
-  readonly left: ReadonlySet<string>;
-  readonly onLeft: (left: ReadonlySet<string>) => void;
+  readonly skipped: ReadonlySet<string>;
+  readonly onSkip: (skipped: ReadonlySet<string>) => void;
   readonly mayEdit: boolean;
   readonly onEdit: (callId: string, input: unknown) => void;
   readonly onUnreadable: (isUnreadable: boolean) => void;
@@ -38,7 +38,7 @@ export function StepList({ planned, ...props }: StepListProps): ReactNode {
           />
         ))}
       </ol>
-      {planned.length > SHOWN && <p className="muted">{plural(planned.length - SHOWN, "more call")} are made as they were.</p>}
+      {planned.length > SHOWN && <p className="muted">{formatPlural(planned.length - SHOWN, "more call")} are made as they were.</p>}
     </>
   );
 }
@@ -50,18 +50,18 @@ interface StepItemProps extends Omit<StepListProps, "planned"> {
   readonly onOpen: (isOpen: boolean) => void;
 }
 
-function StepItem({ call, number, left, onLeft, mayEdit, isOpen, onOpen, onEdit, onUnreadable }: StepItemProps): ReactNode {
+function StepItem({ call, number, skipped, onSkip, mayEdit, isOpen, onOpen, onEdit, onUnreadable }: StepItemProps): ReactNode {
   const { callId, name, result } = call.step;
-  const isLeft = left.has(callId);
+  const isSkipped = skipped.has(callId);
   return (
-    <li className={isLeft ? "step step-left" : "step"}>
+    <li className={isSkipped ? "step step-left" : "step"}>
       <div className="step-head">
         {mayEdit && (
           <input
             type="checkbox"
             aria-label={`Make call ${number}`}
-            checked={!isLeft}
-            onChange={({ target }) => onLeft(new Set(target.checked ? [...left].filter((id) => id !== callId) : [...left, callId]))}
+            checked={!isSkipped}
+            onChange={({ target }) => onSkip(new Set(target.checked ? [...skipped].filter((id) => id !== callId) : [...skipped, callId]))}
           />
         )}
         <ToolName name={name} />
@@ -83,7 +83,7 @@ function StepItem({ call, number, left, onLeft, mayEdit, isOpen, onOpen, onEdit,
       </div>
       {!isOpen && (
         <p className="step-input mono">
-          <Inert text={JSON.stringify(call.input) ?? ""} maxLength={160} />
+          <UntrustedText text={JSON.stringify(call.input) ?? ""} maxLength={160} />
         </p>
       )}
       {isOpen && !mayEdit && <JsonBlock value={call.input ?? null} label="Arguments" />}
@@ -95,7 +95,7 @@ function StepItem({ call, number, left, onLeft, mayEdit, isOpen, onOpen, onEdit,
 function StepForm({ call, onEdit, onUnreadable }: Pick<StepItemProps, "call" | "onEdit" | "onUnreadable">): ReactNode {
   const { client } = useConnection();
   const { callId, name } = call.step;
-  const [unreadable, setUnreadable] = useState(ALL_READABLE);
+  const [unreadable, setUnreadable] = useState(NO_UNREADABLE_PATHS);
   const { data, error } = useQuery({
     queryKey: ["tool", name],
     queryFn: ({ signal }) => client.call("getTool", { params: { toolName: name }, signal }),

@@ -10,40 +10,40 @@ export interface Step extends ComparedCall {
   readonly at: number;
 }
 
-export interface PlacedEvent {
+export interface PositionedEvent {
   readonly position: number;
   readonly event: LogEvent;
 }
 
-type Mutable = { -readonly [Key in keyof Step]: Step[Key] };
+type MutableStep = { -readonly [Key in keyof Step]: Step[Key] };
 
 /** Folds the events of a session, in order. Leaves out calls of voided messages and of rolled-back batches. */
-export function stepsOf(events: Iterable<PlacedEvent>): readonly Step[] {
+export function collectSteps(events: Iterable<PositionedEvent>): readonly Step[] {
   const fold = new StepFold();
   for (const { position, event } of events) fold.add(position, event);
   return fold.steps();
 }
 
 class StepFold {
-  readonly #steps = new Map<string, Mutable>();
+  readonly #steps = new Map<string, MutableStep>();
   /** Calls of the current group that have not ended. `#isInRound`: whether the message that makes them has not ended. */
   readonly #open = new Set<string>();
   #isInRound = false;
   #group = 0;
-  #at = 0;
+  #groupStart = 0;
   /** Number of events before a batch whose calls come next. */
-  #batchAt: number | undefined;
+  #batchStart: number | undefined;
 
   add(position: number, event: LogEvent): void {
     switch (event.type) {
       case "batch-start":
-        this.#batchAt = position - 1;
+        this.#batchStart = position - 1;
         break;
       case "call-start":
         this.#start(position, event);
         break;
       case "call-intent":
-        this.#change(event.callId, { input: event.input });
+        this.#update(event.callId, { input: event.input });
         break;
       case "call-end":
         this.#end(event);
@@ -53,10 +53,10 @@ class StepFold {
         break;
       case "round-end":
         this.#isInRound = false;
-        if (event.voided !== undefined) this.#forget(event.callIds);
+        if (event.voided !== undefined) this.#remove(event.callIds);
         break;
       case "batch-rollback":
-        this.#forget(event.callIds);
+        this.#remove(event.callIds);
         break;
       default:
     }
@@ -67,30 +67,30 @@ class StepFold {
   }
 
   #start(position: number, { callId, sessionId, call, parentCallId, inRound }: LogEventOf<"call-start">): void {
-    const batchAt = this.#batchAt;
-    this.#batchAt = undefined;
+    const batchAt = this.#batchStart;
+    this.#batchStart = undefined;
     if (parentCallId !== undefined) return;
     if (this.#open.size === 0 && !this.#isInRound) {
       this.#group++;
-      this.#at = batchAt ?? position - 1;
+      this.#groupStart = batchAt ?? position - 1;
     }
     if (inRound === true) this.#isInRound = true;
     this.#open.add(callId);
-    const step = { callId, sessionId, name: call.name, input: call.input ?? {}, result: undefined, group: this.#group, at: this.#at };
+    const step = { callId, sessionId, name: call.name, input: call.input ?? {}, result: undefined, group: this.#group, at: this.#groupStart };
     this.#steps.set(callId, step);
   }
 
   #end({ callId, result, input }: LogEventOf<"call-end">): void {
     this.#open.delete(callId);
-    this.#change(callId, { name: result.name, result, ...(input === undefined ? {} : { input }) });
+    this.#update(callId, { name: result.name, result, ...(input === undefined ? {} : { input }) });
   }
 
-  #change(callId: string, change: Partial<Mutable>): void {
+  #update(callId: string, change: Partial<MutableStep>): void {
     const step = this.#steps.get(callId);
     if (step !== undefined) Object.assign(step, change);
   }
 
-  #forget(callIds: readonly string[]): void {
+  #remove(callIds: readonly string[]): void {
     for (const callId of callIds) this.#steps.delete(callId);
   }
 }

@@ -4,7 +4,7 @@ import { useState } from "react";
 import { useConnection } from "../server/use-server.ts";
 import { runReplay, type ReplayEnd, type ReplayPlan, type ReplayProgress } from "./run-steps.ts";
 
-export interface Run {
+export interface ReplayRun {
   readonly start: (plan: ReplayPlan) => void;
   readonly clear: () => void;
   readonly isRunning: boolean;
@@ -15,7 +15,7 @@ export interface Run {
 }
 
 /** Runs replays. @param onBranch called with the branch of live calls, even if they fail; "" = there is none */
-export function useRun(onBranch: (branchId: string) => void): Run {
+export function useReplayRun(onBranch: (branchId: string) => void): ReplayRun {
   const { client } = useConnection();
   const [progress, setProgress] = useState<ReplayProgress>();
   const { mutate, reset, isPending, variables, data, error } = useMutation({

@@ -2,7 +2,7 @@
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import type { HaftClient } from "../../client/client.ts";
 import { useConnection } from "../server/use-server.ts";
-import { stepsOf, type PlacedEvent, type Step } from "./steps.ts";
+import { collectSteps, type PositionedEvent, type Step } from "./steps.ts";
 
 const PAGE = 1_000;
 
@@ -13,19 +13,19 @@ export interface SessionSteps {
 }
 
 /** Reads the calls of a session. @param sessionId undefined = reads nothing */
-export function useSteps(sessionId: string | undefined): UseQueryResult<SessionSteps> {
+export function useSessionSteps(sessionId: string | undefined): UseQueryResult<SessionSteps> {
   const { client } = useConnection();
   return useQuery({
     queryKey: ["steps", sessionId],
-    queryFn: ({ signal }) => readSteps(client, sessionId ?? "", signal),
+    queryFn: ({ signal }) => fetchSteps(client, sessionId ?? "", signal),
     enabled: sessionId !== undefined,
   });
 }
 
-async function readSteps(client: HaftClient, sessionId: string, signal: AbortSignal): Promise<SessionSteps> {
-  const events: PlacedEvent[] = [];
+async function fetchSteps(client: HaftClient, sessionId: string, signal: AbortSignal): Promise<SessionSteps> {
+  const events: PositionedEvent[] = [];
   for (let after: number | undefined = 0; after !== undefined;) {
-    const page: { readonly events: readonly PlacedEvent[]; readonly next?: number } = await client.call("listSessionEvents", {
+    const page: { readonly events: readonly PositionedEvent[]; readonly next?: number } = await client.call("listSessionEvents", {
       params: { sessionId },
       query: { after, limit: PAGE },
       signal,
@@ -33,5 +33,5 @@ async function readSteps(client: HaftClient, sessionId: string, signal: AbortSig
     events.push(...page.events);
     after = page.next;
   }
-  return { steps: stepsOf(events), length: events.at(-1)?.position ?? 0 };
+  return { steps: collectSteps(events), length: events.at(-1)?.position ?? 0 };
 }

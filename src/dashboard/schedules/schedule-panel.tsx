@@ -3,14 +3,14 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { newKey } from "../server/new-key.ts";
-import { useConnection, useMay } from "../server/use-server.ts";
+import { newIdempotencyKey } from "../server/new-key.ts";
+import { useConnection, useHasScope } from "../server/use-server.ts";
 import { agentPath, sessionPath, useGo } from "../show/address.ts";
-import { Inert, TextBlock } from "../show/inert.tsx";
+import { UntrustedText, TextBlock } from "../show/inert.tsx";
 import { Panel } from "../show/panel.tsx";
 import { Fact, Notice, Section } from "../show/parts.tsx";
-import { count, fullTime } from "../show/words.ts";
-import { noNextWords, promptOf, ruleWords, type Schedule } from "./schedule.ts";
+import { formatCount, formatFullTime } from "../show/words.ts";
+import { formatNoNextTime, readPrompt, formatRule, type Schedule } from "./schedule.ts";
 import { ScheduleState } from "./schedule-state.tsx";
 
 export function SchedulePanel({ schedule }: { readonly schedule: Schedule | undefined }): ReactNode {
@@ -19,8 +19,8 @@ export function SchedulePanel({ schedule }: { readonly schedule: Schedule | unde
   return (
     <Panel
       label="Schedule"
-      closes="schedule"
-      title={schedule === undefined ? "Schedule" : <Inert text={schedule.id} maxLength={80} />}
+      subject="schedule"
+      title={schedule === undefined ? "Schedule" : <UntrustedText text={schedule.id} maxLength={80} />}
       onClose={close}
     >
       {schedule === undefined ? (
@@ -36,7 +36,7 @@ export function SchedulePanel({ schedule }: { readonly schedule: Schedule | unde
 
 function Details({ schedule }: { readonly schedule: Schedule }): ReactNode {
   const { sessionId, nextAt, addedAt, sent, error, settings } = schedule;
-  const may = useMay();
+  const may = useHasScope();
   return (
     <>
       <div className="panel-state">
@@ -44,25 +44,25 @@ function Details({ schedule }: { readonly schedule: Schedule }): ReactNode {
       </div>
       {error !== undefined && (
         <section className="section failure">
-          <Inert text={error} maxLength={1_000} />
+          <UntrustedText text={error} maxLength={1_000} />
         </section>
       )}
       <dl className="facts">
         <Fact name="Rule">
-          <Inert text={ruleWords(schedule)} />
+          <UntrustedText text={formatRule(schedule)} />
         </Fact>
-        <Fact name="Next">{nextAt === undefined ? noNextWords(schedule) : fullTime(nextAt)}</Fact>
+        <Fact name="Next">{nextAt === undefined ? formatNoNextTime(schedule) : formatFullTime(nextAt)}</Fact>
         {settings["catchUp"] === true && <Fact name="Missed times">made up for once</Fact>}
-        <Fact name="Sent">{count(sent)}</Fact>
-        <Fact name="Added">{fullTime(addedAt)}</Fact>
+        <Fact name="Sent">{formatCount(sent)}</Fact>
+        <Fact name="Added">{formatFullTime(addedAt)}</Fact>
         <Fact name="Session">
           <Link href={sessionPath(sessionId)}>
-            <Inert text={sessionId} maxLength={120} />
+            <UntrustedText text={sessionId} maxLength={120} />
           </Link>
         </Fact>
       </dl>
       <Section title="Message">
-        <TextBlock text={promptOf(schedule)} label="Message of the schedule" />
+        <TextBlock text={readPrompt(schedule)} label="Message of the schedule" />
       </Section>
       {may("execute") && <Actions schedule={schedule} />}
     </>
@@ -81,8 +81,8 @@ function Actions({ schedule }: { readonly schedule: Schedule }): ReactNode {
     mutationFn: (agentName: string) =>
       client.call("sendToAgent", {
         params: { agentName },
-        body: { content: promptOf(schedule), sender: id },
-        idempotencyKey: newKey(),
+        body: { content: readPrompt(schedule), sender: id },
+        idempotencyKey: newIdempotencyKey(),
       }),
     onSuccess: (_, agentName) => go(agentPath(agentName)),
   });

@@ -4,22 +4,22 @@ import type { AnswerOf } from "../../client/client.ts";
 export type Schedule = AnswerOf<"listSchedules">["schedules"][number];
 
 /** Formats the rule of a schedule. */
-export function ruleWords({ settings }: Schedule): string {
+export function formatRule({ settings }: Schedule): string {
   const { everyMinutes, dailyAt, hourlyAt, cron, zone } = settings;
-  const at = (): string => {
+  const formatRecurrence = (): string => {
     if (everyMinutes !== undefined) return everyMinutes === 1 ? "every minute" : `every ${String(everyMinutes)} minutes`;
     if (dailyAt !== undefined) return `daily at ${String(dailyAt)}`;
     if (hourlyAt !== undefined) return `hourly at minute ${String(hourlyAt)}`;
     return `cron ${String(cron)}`;
   };
-  return `${at()}, ${String(zone)}`;
+  return `${formatRecurrence()}, ${String(zone)}`;
 }
 
 /** Says when the schedule is due if it has no next time. */
-export function noNextWords({ paused }: Schedule): string {
+export function formatNoNextTime({ paused }: Schedule): string {
   return paused === true ? "when it is resumed" : "never";
 }
 
-export function promptOf({ settings }: Schedule): string {
+export function readPrompt({ settings }: Schedule): string {
   return String(settings["prompt"] ?? "");
 }

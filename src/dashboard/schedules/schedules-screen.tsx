@@ -5,13 +5,13 @@ import { Link } from "wouter";
 import { useNow } from "../server/now.ts";
 import { ReadState } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
-import { schedulePath, useAddressValue } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
-import { Notice, ScreenHead } from "../show/parts.tsx";
-import { fullTime, shortTime, span } from "../show/words.ts";
+import { schedulePath, useQueryValue } from "../show/address.ts";
+import { UntrustedText } from "../show/inert.tsx";
+import { Notice, ScreenHeader } from "../show/parts.tsx";
+import { formatFullTime, formatShortTime, formatDuration } from "../show/words.ts";
 import { ListTable } from "../show/list-table.tsx";
 import { useTitle } from "../show/use-title.ts";
-import { noNextWords, promptOf, ruleWords, type Schedule } from "./schedule.ts";
+import { formatNoNextTime, readPrompt, formatRule, type Schedule } from "./schedule.ts";
 import { SchedulePanel } from "./schedule-panel.tsx";
 import { ScheduleState } from "./schedule-state.tsx";
 
@@ -19,7 +19,7 @@ const EVERY_MS = 5_000;
 
 export function SchedulesScreen({ scheduleId }: { readonly scheduleId: string | undefined }): ReactNode {
   const { client } = useConnection();
-  const [sessionId] = useAddressValue("session");
+  const [sessionId] = useQueryValue("session");
   const { data, error } = useQuery({
     queryKey: ["schedules"],
     queryFn: ({ signal }) => client.call("listSchedules", { signal }),
@@ -32,9 +32,9 @@ export function SchedulesScreen({ scheduleId }: { readonly scheduleId: string | 
   return (
     <div className={isChosen ? "split with-panel" : "split"}>
       <div className="split-main">
-        <ScreenHead title="Schedules">
+        <ScreenHeader title="Schedules">
           <span className="muted">Times are in {Intl.DateTimeFormat().resolvedOptions().timeZone}.</span>
-        </ScreenHead>
+        </ScreenHeader>
         <ReadState title="The schedules could not be read." error={error} data={data} />
         {data !== undefined && schedules.length === 0 && (
           <Notice title="No schedule is set.">Schedules of sessions that the server has open appear here.</Notice>
@@ -60,17 +60,17 @@ function ScheduleTable({
         <tr key={`${one.sessionId} ${one.id}`} className={one === chosen ? "chosen" : undefined}>
           <td className="main-cell">
             <Link href={schedulePath(one.id, one.sessionId)} className="row-link" data-row="">
-              <Inert text={one.id} maxLength={80} />
+              <UntrustedText text={one.id} maxLength={80} />
             </Link>
             <span className="sub-line">
-              <Inert text={`${ruleWords(one)} · ${promptOf(one)}`} maxLength={140} />
+              <UntrustedText text={`${formatRule(one)} · ${readPrompt(one)}`} maxLength={140} />
             </span>
           </td>
           <td>
             <ScheduleState schedule={one} />
           </td>
           <td className="wide-only muted">
-            <Inert text={one.sessionId} maxLength={60} />
+            <UntrustedText text={one.sessionId} maxLength={60} />
           </td>
           <td className="number">
             <NextTime schedule={one} now={now} />
@@ -83,11 +83,11 @@ function ScheduleTable({
 
 function NextTime({ schedule, now }: { readonly schedule: Schedule; readonly now: number }): ReactNode {
   const { nextAt: at } = schedule;
-  if (at === undefined) return <span className="muted">{noNextWords(schedule)}</span>;
+  if (at === undefined) return <span className="muted">{formatNoNextTime(schedule)}</span>;
   return (
-    <time dateTime={new Date(at).toISOString()} title={fullTime(at)}>
-      {shortTime(at, now)}
-      <span className="sub-line">{at > now ? `in ${span(at - now)}` : "now"}</span>
+    <time dateTime={new Date(at).toISOString()} title={formatFullTime(at)}>
+      {formatShortTime(at, now)}
+      <span className="sub-line">{at > now ? `in ${formatDuration(at - now)}` : "now"}</span>
     </time>
   );
 }

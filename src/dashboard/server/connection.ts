@@ -1,7 +1,7 @@
 /** The client of the page, its key, and whether the server answers. */
 import { createClient, type AnswerOf, type HaftClient } from "../../client/client.ts";
-import { basePath, keptName } from "../show/address.ts";
-import { noticeEvents } from "./notice-events.ts";
+import { basePath, storageKey } from "../show/address.ts";
+import { detectEvents } from "./notice-events.ts";
 
 const KEY_NAME = "haft-key";
 const READ_ONLY_NAME = "haft-read-only";
@@ -26,9 +26,9 @@ export interface ConnectionState {
 }
 
 /** How long to wait before a lost stream is opened again, in milliseconds. */
-const WATCH_AGAIN_MS = 3_000;
+const RECONNECT_MS = 3_000;
 
-const REFUSED = "The server did not accept this key. It may have expired, been revoked, or belong to an earlier start of the server.";
+const KEY_REFUSED = "The server did not accept this key. It may have expired, been revoked, or belong to an earlier start of the server.";
 
 type Listener = () => void;
 
@@ -37,13 +37,13 @@ export class Connection {
   readonly client: HaftClient;
   readonly url = window.location.origin + basePath();
   #state: ConnectionState = {
-    key: sessionStorage.getItem(keptName(KEY_NAME)) ?? undefined,
+    key: sessionStorage.getItem(storageKey(KEY_NAME)) ?? undefined,
     refusal: undefined,
     isKept: false,
     generation: 0,
     reachable: true,
     returnedAt: undefined,
-    readOnly: sessionStorage.getItem(keptName(READ_ONLY_NAME)) === "yes",
+    readOnly: sessionStorage.getItem(storageKey(READ_ONLY_NAME)) === "yes",
     isLive: false,
   };
   readonly #listeners = new Set<Listener>();
@@ -59,7 +59,7 @@ export class Connection {
     });
   }
 
-  readonly state = (): ConnectionState => this.#state;
+  readonly getState = (): ConnectionState => this.#state;
 
   readonly subscribe = (listener: Listener): (() => void) => {
     this.#listeners.add(listener);
@@ -67,36 +67,36 @@ export class Connection {
   };
 
   /** Uses a key until the tab is closed, and in no address. Refuses one that cannot be sent, or that the server rejects while screens are kept. */
-  async useKey(key: string): Promise<void> {
+  async setKey(key: string): Promise<void> {
     if (!/^[!-~]+$/u.test(key))
-      return this.#set({ refusal: "This is not a key: it has spaces, letters or invisible characters that no key has. Copy it again." });
+      return this.#update({ refusal: "This is not a key: it has spaces, letters or invisible characters that no key has. Copy it again." });
     let { generation } = this.#state;
     if (this.#state.isKept) {
-      const asked = await this.#principalOf(key).catch(() => undefined); // the page says already that the server does not answer
-      if (asked === undefined || !this.#state.isKept) return;
-      if (asked.status === 401) return this.#set({ refusal: REFUSED });
+      const keyInfo = await this.#fetchPrincipal(key).catch(() => undefined); // the page says already that the server does not answer
+      if (keyInfo === undefined || !this.#state.isKept) return;
+      if (keyInfo.status === 401) return this.#update({ refusal: KEY_REFUSED });
       // The key may still belong to the same principal: a busy or starting server must not make the page drop what was typed.
-      if (asked.id === undefined)
-        return this.#set({ refusal: `The server did not say who this key belongs to (HTTP ${asked.status}). Try again.` });
-      if (asked.id !== this.#principal) generation++;
-      this.#principal = asked.id;
+      if (keyInfo.id === undefined)
+        return this.#update({ refusal: `The server did not say who this key belongs to (HTTP ${keyInfo.status}). Try again.` });
+      if (keyInfo.id !== this.#principal) generation++;
+      this.#principal = keyInfo.id;
     } else generation++;
-    sessionStorage.setItem(keptName(KEY_NAME), key);
-    this.#set({ key, refusal: undefined, isKept: false, generation });
+    sessionStorage.setItem(storageKey(KEY_NAME), key);
+    this.#update({ key, refusal: undefined, isKept: false, generation });
   }
 
   forgetKey(): void {
-    sessionStorage.removeItem(keptName(KEY_NAME));
+    sessionStorage.removeItem(storageKey(KEY_NAME));
     this.#principal = undefined;
-    this.#set({ key: undefined, refusal: undefined, isKept: false, generation: this.#state.generation + 1 });
+    this.#update({ key: undefined, refusal: undefined, isKept: false, generation: this.#state.generation + 1 });
   }
 
   /** Notes the principal of a key. Ignores the answer to a request with an earlier key. */
-  notePrincipal(key: string | undefined, id: string): void {
+  recordPrincipal(key: string | undefined, id: string): void {
     if (key === this.#state.key) this.#principal = id;
   }
 
-  async #principalOf(key: string): Promise<{ readonly status: number; readonly id: string | undefined }> {
+  async #fetchPrincipal(key: string): Promise<{ readonly status: number; readonly id: string | undefined }> {
     const response = await this.#fetch(`${this.url}/v1/info`, { headers: { authorization: `Bearer ${key}` } });
     if (!response.ok) return { status: response.status, id: undefined };
     const { principal } = (await response.json()) as AnswerOf<"getInfo">; // as the server writes it
@@ -104,16 +104,16 @@ export class Connection {
   }
 
   setReadOnly(readOnly: boolean): void {
-    sessionStorage.setItem(keptName(READ_ONLY_NAME), readOnly ? "yes" : "no");
-    this.#set({ readOnly });
+    sessionStorage.setItem(storageKey(READ_ONLY_NAME), readOnly ? "yes" : "no");
+    this.#update({ readOnly });
   }
 
   /** Calls `onEvent` for events of these types until the signal aborts. Reconnects when the connection is lost. */
   async watch(types: string, onEvent: () => void, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#watchOnce(`${this.url}/v1/events?types=${types}`, onEvent, signal).catch(() => {}); // the next attempt finds out
-      if (this.#state.isLive) this.#set({ isLive: false });
-      await new Promise((resolve) => setTimeout(resolve, WATCH_AGAIN_MS));
+      if (this.#state.isLive) this.#update({ isLive: false });
+      await new Promise((resolve) => setTimeout(resolve, RECONNECT_MS));
     }
   }
 
@@ -121,9 +121,9 @@ export class Connection {
     const headers = { accept: "text/event-stream", authorization: `Bearer ${this.#state.key ?? ""}` };
     const { ok, body } = await this.#fetch(url, { headers, signal });
     if (!ok || body === null) return;
-    this.#set({ isLive: true });
+    this.#update({ isLive: true });
     onEvent(); // for events before the stream was open
-    await noticeEvents(body, onEvent);
+    await detectEvents(body, onEvent);
   }
 
   async #fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
@@ -131,34 +131,34 @@ export class Connection {
     try {
       response = await fetch(input, init);
     } catch (thrown: unknown) {
-      if (init?.signal?.aborted !== true && this.#state.reachable) this.#set({ reachable: false });
+      if (init?.signal?.aborted !== true && this.#state.reachable) this.#update({ reachable: false });
       throw thrown;
     }
     // A gateway answers in place of the server.
     if (response.status === 502 || response.status === 504) {
-      if (this.#state.reachable) this.#set({ reachable: false });
+      if (this.#state.reachable) this.#update({ reachable: false });
       return response;
     }
-    if (!this.#state.reachable) this.#set({ reachable: true, returnedAt: Date.now() });
+    if (!this.#state.reachable) this.#update({ reachable: true, returnedAt: Date.now() });
     // An answer to a request with an earlier key says nothing about the current one.
-    const isOfKey = new Headers(init?.headers).get("authorization") === `Bearer ${this.#state.key}`;
-    if (response.status !== 401 || this.#state.key === undefined || !isOfKey) return response;
+    const isForCurrentKey = new Headers(init?.headers).get("authorization") === `Bearer ${this.#state.key}`;
+    if (response.status !== 401 || this.#state.key === undefined || !isForCurrentKey) return response;
     const isKept = this.#principal !== undefined;
     if (!isKept) this.forgetKey();
-    sessionStorage.removeItem(keptName(KEY_NAME));
-    this.#set({ key: undefined, refusal: REFUSED, isKept });
-    if (isKept && (init?.method ?? "GET") === "GET") await untilAborted(init?.signal); // the kept screens abort the request when they unmount
+    sessionStorage.removeItem(storageKey(KEY_NAME));
+    this.#update({ key: undefined, refusal: KEY_REFUSED, isKept });
+    if (isKept && (init?.method ?? "GET") === "GET") await rejectOnAbort(init?.signal); // the kept screens abort the request when they unmount
     return response;
   }
 
-  #set(change: Partial<ConnectionState>): void {
+  #update(change: Partial<ConnectionState>): void {
     this.#state = { ...this.#state, ...change };
     for (const listener of this.#listeners) listener();
   }
 }
 
 /** Waits until the signal aborts, so that no screen replaces its data with the refusal. Rejects at once without a signal. */
-function untilAborted(signal: AbortSignal | null | undefined): Promise<never> {
+function rejectOnAbort(signal: AbortSignal | null | undefined): Promise<never> {
   return new Promise((_resolve, reject) => {
     const abort = (): void => reject(signal?.reason ?? new DOMException("The key was refused.", "AbortError"));
     if (signal === null || signal === undefined || signal.aborted) abort();

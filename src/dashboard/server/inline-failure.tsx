@@ -1,13 +1,13 @@
 import type { ReactNode } from "react";
-import { Inert } from "../show/inert.tsx";
-import { failureOf } from "./failure-of.ts";
+import { UntrustedText } from "../show/inert.tsx";
+import { describeFailure } from "./failure-of.ts";
 
 /** The error of a request, next to the button or field that made it. @param error null or undefined if nothing has failed: shows nothing */
 export function InlineFailure({ error }: { readonly error: unknown }): ReactNode {
   if (error === null || error === undefined) return null;
   return (
     <span className="inline-failure" role="alert">
-      <Inert text={failureOf(error).text} maxLength={2_000} />
+      <UntrustedText text={describeFailure(error).text} maxLength={2_000} />
     </span>
   );
 }

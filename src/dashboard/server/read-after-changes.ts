@@ -1,7 +1,7 @@
 /** Reads something again after changes, at most once every `everyMs`, and never two times at once. */
-export class ReadAfterChanges {
+export class ThrottledReader {
   readonly #read: () => Promise<unknown>;
-  readonly #everyMs: number;
+  readonly #minIntervalMs: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isReading = false;
   #isChanged = false;
@@ -9,13 +9,13 @@ export class ReadAfterChanges {
   /** @param read must not reject */
   constructor(read: () => Promise<unknown>, everyMs: number) {
     this.#read = read;
-    this.#everyMs = everyMs;
+    this.#minIntervalMs = everyMs;
   }
 
   /** Notes a change. A change during a read is read after it: on a slow network, reads that are aborted for the next one would never finish. */
-  change(): void {
+  markChanged(): void {
     this.#isChanged = true;
-    if (!this.#isReading) this.#timer ??= setTimeout(() => void this.#readOnce(), this.#everyMs);
+    if (!this.#isReading) this.#timer ??= setTimeout(() => void this.#readOnce(), this.#minIntervalMs);
   }
 
   stop(): void {
@@ -30,6 +30,6 @@ export class ReadAfterChanges {
     this.#isReading = true;
     await this.#read();
     this.#isReading = false;
-    if (this.#isChanged) this.change();
+    if (this.#isChanged) this.markChanged();
   }
 }

@@ -1,8 +1,8 @@
 /** The error of a read: in place of the data, or above data that was read before. */
 import type { ReactNode } from "react";
-import { Inert } from "../show/inert.tsx";
+import { UntrustedText } from "../show/inert.tsx";
 import { Loading, Notice } from "../show/parts.tsx";
-import { failureOf } from "./failure-of.ts";
+import { describeFailure } from "./failure-of.ts";
 import { InlineFailure } from "./inline-failure.tsx";
 
 interface ReadFailureProps {
@@ -26,7 +26,7 @@ export function ReadFailure({ title, error, data, children }: ReadFailureProps):
   return (
     <Notice isFailure title={title}>
       <p>
-        <Inert text={failureOf(error).text} maxLength={1_000} />
+        <UntrustedText text={describeFailure(error).text} maxLength={1_000} />
       </p>
       {children}
     </Notice>

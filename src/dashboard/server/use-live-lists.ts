@@ -1,14 +1,14 @@
 /** Reads lists again when something in them has changed. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { ReadAfterChanges } from "./read-after-changes.ts";
+import { ThrottledReader } from "./read-after-changes.ts";
 import { useConnection, useConnectionState } from "./use-server.ts";
 
-const TYPES =
+const EVENT_TYPES =
   "session-start,batch-start,call-end,round-end,message-add,approval-ask,approval-answer,job-start,job-run,job-end,branch-commit";
 const LISTS: ReadonlySet<unknown> = new Set(["sessions", "approvals", "jobs"]);
 /** Minimum time between two reads, in milliseconds. */
-const AT_MOST_EVERY_MS = 800;
+const MIN_INTERVAL_MS = 800;
 
 /** Watches for changes while the page is visible. @param isOn false while another stream is open: browsers open few connections to a server */
 export function useLiveLists(isOn: boolean): void {
@@ -23,31 +23,31 @@ export function useLiveLists(isOn: boolean): void {
     if (!isOn) return;
     let stop: AbortController | undefined;
     const read = () => queries.invalidateQueries({ predicate: ({ queryKey: [name] }) => LISTS.has(name) });
-    const lists = new ReadAfterChanges(read, AT_MOST_EVERY_MS);
-    const end = (): void => {
+    const lists = new ThrottledReader(read, MIN_INTERVAL_MS);
+    const stopWatching = (): void => {
       stop?.abort();
       stop = undefined;
     };
-    const look = (): void => {
-      if (document.visibilityState !== "visible") return end();
+    const watchWhileVisible = (): void => {
+      if (document.visibilityState !== "visible") return stopWatching();
       stop ??= new AbortController();
-      void connection.watch(TYPES, () => lists.change(), stop.signal);
+      void connection.watch(EVENT_TYPES, () => lists.markChanged(), stop.signal);
     };
-    const seen = (): void => {
-      end();
-      look();
+    const restartWatching = (): void => {
+      stopWatching();
+      watchWhileVisible();
     };
-    look();
-    document.addEventListener("visibilitychange", seen);
+    watchWhileVisible();
+    document.addEventListener("visibilitychange", restartWatching);
     return () => {
-      document.removeEventListener("visibilitychange", seen);
-      end();
+      document.removeEventListener("visibilitychange", restartWatching);
+      stopWatching();
       lists.stop();
     };
   }, [connection, queries, isOn]);
 }
 
 /** Returns how often a list is polled: rarely if a stream reports changes. */
-export function pollMs(isLive: boolean, otherwiseMs: number): number {
+export function pollIntervalMs(isLive: boolean, otherwiseMs: number): number {
   return isLive ? Math.max(20_000, otherwiseMs) : otherwiseMs;
 }

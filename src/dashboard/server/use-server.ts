@@ -13,8 +13,8 @@ export function useConnection(): Connection {
 }
 
 export function useConnectionState(): ConnectionState {
-  const { subscribe, state } = useConnection();
-  return useSyncExternalStore(subscribe, state);
+  const { subscribe, getState } = useConnection();
+  return useSyncExternalStore(subscribe, getState);
 }
 
 export function useInfo(): AnswerOf<"getInfo"> | undefined {
@@ -23,9 +23,9 @@ export function useInfo(): AnswerOf<"getInfo"> | undefined {
   return useQuery({
     queryKey: ["info"],
     queryFn: async ({ signal }) => {
-      const sentWith = connection.state().key;
+      const sentWith = connection.getState().key;
       const info = await connection.client.call("getInfo", { signal });
-      connection.notePrincipal(sentWith, info.principal.id);
+      connection.recordPrincipal(sentWith, info.principal.id);
       return info;
     },
     staleTime: 30_000,
@@ -36,7 +36,7 @@ export function useInfo(): AnswerOf<"getInfo"> | undefined {
 export type Scope = "read" | "execute" | "simulate" | "approve" | "admin";
 
 /** Returns a function that tells whether the key has a scope; actions without it are not offered. In read-only mode only `read` is allowed. */
-export function useMay(): (scope: Scope) => boolean {
+export function useHasScope(): (scope: Scope) => boolean {
   const scopes = useInfo()?.principal.scopes ?? [];
   const { readOnly } = useConnectionState();
   return (scope) => (scope === "read" || !readOnly) && (scopes.includes(scope) || scopes.includes("admin"));

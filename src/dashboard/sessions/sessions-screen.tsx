@@ -3,16 +3,16 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, type ReactNode } from "react";
 import { Link } from "wouter";
 import type { AnswerOf } from "../../client/client.ts";
-import { pollMs } from "../server/use-live-lists.ts";
+import { pollIntervalMs } from "../server/use-live-lists.ts";
 import { useNow } from "../server/now.ts";
 import { ReadState } from "../server/read-failure.tsx";
 import { useConnection, useConnectionState } from "../server/use-server.ts";
-import { keepSessionsQuery, sessionPath, useAddressValue } from "../show/address.ts";
-import { Choice } from "../show/choice.tsx";
-import { Inert } from "../show/inert.tsx";
-import { Badge, Moment, Notice, ScreenHead, SearchField } from "../show/parts.tsx";
-import { count, fullTime, holdsWords, MAX_WORDS, shortTime } from "../show/words.ts";
-import { usePaused } from "../show/use-paused.ts";
+import { rememberSessionsQuery, sessionPath, useQueryValue } from "../show/address.ts";
+import { SelectField } from "../show/choice.tsx";
+import { UntrustedText } from "../show/inert.tsx";
+import { Badge, TimeAgo, Notice, ScreenHeader, SearchField } from "../show/parts.tsx";
+import { formatCount, formatFullTime, containsWords, MAX_SEARCH_CHARS, formatShortTime } from "../show/words.ts";
+import { useDebounced } from "../show/use-paused.ts";
 import { ListTable } from "../show/list-table.tsx";
 import { useTitle } from "../show/use-title.ts";
 
@@ -21,7 +21,7 @@ type Session = AnswerOf<"getSession">;
 const EVERY_MS = 2_500;
 const PAGE = 200;
 
-const SHOWN = [
+const FILTER_OPTIONS = [
   ["", "All"],
   ["open", "Open"],
   ["branches", "Branches"],
@@ -31,9 +31,9 @@ const SHOWN = [
 export function SessionsScreen(): ReactNode {
   const { client } = useConnection();
   const { isLive } = useConnectionState();
-  const [words, setWords] = useAddressValue("q");
-  const searched = usePaused(words.trim().slice(0, MAX_WORDS));
-  const [show, setShow] = useAddressValue("show");
+  const [words, setWords] = useQueryValue("q");
+  const searched = useDebounced(words.trim().slice(0, MAX_SEARCH_CHARS));
+  const [show, setShow] = useQueryValue("show");
   const { data, error, hasNextPage, fetchNextPage, isFetchingNextPage } = useInfiniteQuery({
     queryKey: ["sessions", searched],
     placeholderData: keepPreviousData,
@@ -44,25 +44,25 @@ export function SessionsScreen(): ReactNode {
         signal,
       }),
     getNextPageParam: ({ next }) => next,
-    refetchInterval: pollMs(isLive, EVERY_MS),
+    refetchInterval: pollIntervalMs(isLive, EVERY_MS),
   });
   useTitle("Sessions · Haft");
-  useEffect(() => keepSessionsQuery(window.location.search), [words, show]);
+  useEffect(() => rememberSessionsQuery(window.location.search), [words, show]);
   const all = data?.pages.flatMap(({ sessions }) => sessions) ?? [];
   const searchedCount = data?.pages.at(-1)?.searched;
-  const found = placed(all.filter((session) => fits(session, words, show)));
+  const found = toTreeOrder(all.filter((session) => matchesFilter(session, words, show)));
   return (
     <>
-      <ScreenHead title="Sessions">
+      <ScreenHeader title="Sessions">
         <SearchField label="Find by id or title" value={words} onChange={setWords} />
-        <Choice label="Which sessions" value={show} onChange={setShow} options={SHOWN} />
-      </ScreenHead>
+        <SelectField label="Which sessions" value={show} onChange={setShow} options={FILTER_OPTIONS} />
+      </ScreenHeader>
       <ReadState title="The sessions could not be read." error={error} data={data} />
       {data !== undefined && found.length === 0 && <NoSessions isFiltered={all.length > 0 || searched !== ""} />}
       {found.length > 0 && <SessionTable sessions={found} />}
       {hasNextPage && (
         <div className="list-more">
-          {searchedCount !== undefined && <p className="muted">Searched the latest {count(searchedCount)} sessions.</p>}
+          {searchedCount !== undefined && <p className="muted">Searched the latest {formatCount(searchedCount)} sessions.</p>}
           <button type="button" className="button" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
             {searchedCount === undefined ? "Older sessions" : "Search older sessions"}
           </button>
@@ -81,12 +81,12 @@ function NoSessions({ isFiltered }: { readonly isFiltered: boolean }): ReactNode
   );
 }
 
-interface Placed {
+interface SessionRow {
   readonly session: Session;
   readonly depth: number;
 }
 
-function SessionTable({ sessions }: { readonly sessions: readonly Placed[] }): ReactNode {
+function SessionTable({ sessions }: { readonly sessions: readonly SessionRow[] }): ReactNode {
   const now = useNow(5_000);
   return (
     <ListTable columns={[["Session"], ["State"], ["Events", "number"], ["Began", "wide-only"], ["Last event"]]}>
@@ -95,26 +95,26 @@ function SessionTable({ sessions }: { readonly sessions: readonly Placed[] }): R
           <td className={`main-cell indent-${Math.min(depth, 4)}`}>
             <Link href={sessionPath(session.id)} className="row-link" data-row="">
               {depth > 0 && <span aria-label="branch">↳ </span>}
-              <Inert text={session.id} maxLength={120} />
+              <UntrustedText text={session.id} maxLength={120} />
             </Link>
             {session.title !== undefined && (
               <span className="sub-line">
-                <Inert text={session.title} maxLength={140} />
+                <UntrustedText text={session.title} maxLength={140} />
               </span>
             )}
           </td>
           <td>
             <SessionState session={session} now={now} />
           </td>
-          <td className="number">{count(session.length)}</td>
+          <td className="number">{formatCount(session.length)}</td>
           <td className="wide-only muted">
             {session.createdAt !== undefined && (
-              <time dateTime={new Date(session.createdAt).toISOString()} title={fullTime(session.createdAt)}>
-                {shortTime(session.createdAt, now)}
+              <time dateTime={new Date(session.createdAt).toISOString()} title={formatFullTime(session.createdAt)}>
+                {formatShortTime(session.createdAt, now)}
               </time>
             )}
           </td>
-          <td className="muted">{session.updatedAt !== undefined && <Moment at={session.updatedAt} now={now} />}</td>
+          <td className="muted">{session.updatedAt !== undefined && <TimeAgo at={session.updatedAt} now={now} />}</td>
         </tr>
       ))}
     </ListTable>
@@ -134,28 +134,28 @@ function SessionState({ session, now }: { readonly session: Session; readonly no
   );
 }
 
-function fits(session: Session, words: string, show: string): boolean {
+function matchesFilter(session: Session, words: string, show: string): boolean {
   if (show === "open" && !session.open) return false;
   if (show === "branches" && session.parent === undefined) return false;
   if (show === "damaged" && session.damage === undefined) return false;
-  return holdsWords(`${session.id}\n${session.title ?? ""}`, words);
+  return containsWords(`${session.id}\n${session.title ?? ""}`, words);
 }
 
 /** Orders sessions: open ones first, otherwise as given. Branches come below their parents if those are shown. */
-function placed(sessions: readonly Session[]): readonly Placed[] {
+function toTreeOrder(sessions: readonly Session[]): readonly SessionRow[] {
   const ids = new Set(sessions.map(({ id }) => id));
   const branches = Map.groupBy(sessions, ({ id, parent }) =>
     parent !== undefined && parent.sessionId !== id && ids.has(parent.sessionId) ? parent.sessionId : "",
   );
-  const rows: Placed[] = [];
+  const rows: SessionRow[] = [];
   const roots = branches.get("") ?? [];
   // A stack with the next row last. Not a recursion, since branches may be nested as deep as there are sessions.
-  const left = [...roots.filter(({ open }) => open), ...roots.filter(({ open }) => !open)]
+  const stack = [...roots.filter(({ open }) => open), ...roots.filter(({ open }) => !open)]
     .map((session) => ({ session, depth: 0 }))
     .reverse();
-  for (let row = left.pop(); row !== undefined; row = left.pop()) {
+  for (let row = stack.pop(); row !== undefined; row = stack.pop()) {
     rows.push(row);
-    for (const session of branches.get(row.session.id)?.toReversed() ?? []) left.push({ session, depth: row.depth + 1 });
+    for (const session of branches.get(row.session.id)?.toReversed() ?? []) stack.push({ session, depth: row.depth + 1 });
   }
   return rows;
 }

@@ -1,7 +1,7 @@
 /** Keeps the page working when a screen, or the whole page, cannot be rendered. */
 import { Component, type ReactNode } from "react";
-import { Inert } from "../show/inert.tsx";
-import { PartMissing } from "../show/late.ts";
+import { UntrustedText } from "../show/inert.tsx";
+import { MissingPartError } from "../show/late.ts";
 import { Notice } from "../show/parts.tsx";
 
 interface Props {
@@ -15,7 +15,7 @@ interface State {
 }
 
 /** An error boundary. Shows the error and what to do in place of the failed screen; the menu stays. */
-export class FailedScreen extends Component<Props, State> {
+export class ScreenErrorBoundary extends Component<Props, State> {
   override state: State = { failure: undefined };
 
   static getDerivedStateFromError(thrown: unknown): State {
@@ -32,13 +32,13 @@ export class FailedScreen extends Component<Props, State> {
     return (
       <Notice isFailure title="This screen could not be drawn.">
         <p>
-          <Inert text={failure.message} maxLength={500} />
+          <UntrustedText text={failure.message} maxLength={500} />
         </p>
         <p>If the server was replaced by one of another version, reload the page.</p>
         <button type="button" className="button" onClick={() => window.location.reload()}>
           Reload the page
         </button>
-        {!(failure instanceof PartMissing) && (
+        {!(failure instanceof MissingPartError) && (
           <button type="button" className="button" onClick={() => this.setState({ failure: undefined })}>
             Draw it again
           </button>

@@ -16,11 +16,11 @@ export function KeyScreen(): ReactNode {
         className="key-card"
         onSubmit={(event) => {
           event.preventDefault();
-          if (key.trim() !== "") void connection.useKey(key.trim());
+          if (key.trim() !== "") void connection.setKey(key.trim());
         }}
       >
         <div className="brand">
-          <Mark />
+          <HaftLogo />
           <span>Haft</span>
         </div>
         <h1>Enter a key of this server</h1>
@@ -70,7 +70,7 @@ export function KeyScreen(): ReactNode {
   );
 }
 
-export function Mark(): ReactNode {
+export function HaftLogo(): ReactNode {
   return (
     <svg className="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
       <rect width="32" height="32" rx="8" />

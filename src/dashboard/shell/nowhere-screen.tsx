@@ -2,14 +2,14 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { basePath } from "../show/address.ts";
-import { Mark } from "./key-screen.tsx";
+import { HaftLogo } from "./key-screen.tsx";
 
-export function NowhereScreen(): ReactNode {
+export function NotFoundScreen(): ReactNode {
   return (
     <main className="key-screen">
       <div className="key-card">
         <div className="brand">
-          <Mark />
+          <HaftLogo />
           <span>Haft</span>
         </div>
         <h1>There is nothing at this address</h1>

@@ -4,10 +4,10 @@ import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode 
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection, useConnectionState } from "../server/use-server.ts";
 import { sessionPath, sessionsPath, toolPath, useGo } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
-import { screenActions } from "../show/screen-actions.ts";
-import { holdsWords, MAX_WORDS } from "../show/words.ts";
-import { usePaused } from "../show/use-paused.ts";
+import { UntrustedText } from "../show/inert.tsx";
+import { listScreenActions } from "../show/screen-actions.ts";
+import { containsWords, MAX_SEARCH_CHARS } from "../show/words.ts";
+import { useDebounced } from "../show/use-paused.ts";
 
 interface Entry {
   readonly kind: string;
@@ -39,7 +39,7 @@ export function Palette({
     dialog.current?.close(); // first, as closing restores the focus
     entry.run();
   };
-  const press = (event: KeyboardEvent): void => {
+  const handleKeyDown = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key];
     if (step !== undefined && entries.length > 0) {
       event.preventDefault();
@@ -72,7 +72,7 @@ export function Palette({
         autoComplete="off"
         spellCheck={false}
         autoFocus
-        onKeyDown={press}
+        onKeyDown={handleKeyDown}
         onChange={({ target }) => {
           setWords(target.value);
           setChosen(0);
@@ -112,10 +112,10 @@ function FoundList({ id, entries, active, onActive, onRun }: FoundProps): ReactN
           onClick={() => onRun(entry)}
         >
           <span className="palette-name">
-            <Inert text={entry.name} maxLength={120} />
+            <UntrustedText text={entry.name} maxLength={120} />
             {entry.title !== undefined && (
               <span className="sub-line">
-                <Inert text={entry.title} maxLength={80} />
+                <UntrustedText text={entry.title} maxLength={80} />
               </span>
             )}
           </span>
@@ -126,7 +126,7 @@ function FoundList({ id, entries, active, onActive, onRun }: FoundProps): ReactN
   );
 }
 
-interface Found {
+interface SearchResult {
   readonly entries: readonly Entry[];
   /** Why the server could not be searched. */
   readonly error: Error | null;
@@ -135,13 +135,13 @@ interface Found {
 }
 
 /** Returns the actions of this screen, then the screens, then what the server finds. */
-function useEntries(words: string, screens: readonly (readonly [string, string])[]): Found {
+function useEntries(words: string, screens: readonly (readonly [string, string])[]): SearchResult {
   const go = useGo();
   const { client } = useConnection();
   const { key } = useConnectionState();
-  const [actions] = useState(screenActions);
-  const wanted = words.trim().slice(0, MAX_WORDS);
-  const q = usePaused(wanted);
+  const [actions] = useState(listScreenActions);
+  const wanted = words.trim().slice(0, MAX_SEARCH_CHARS);
+  const q = useDebounced(wanted);
   const { data, error, isFetching } = useQuery({
     queryKey: ["palette", q],
     enabled: key !== undefined,
@@ -155,11 +155,11 @@ function useEntries(words: string, screens: readonly (readonly [string, string])
       return { sessions, tools: tools.map(({ name }) => name), isMore: searched !== undefined && next !== undefined };
     },
   });
-  const fits = ({ name, title = "" }: Pick<Entry, "name" | "title">): boolean => holdsWords(`${name}\n${title}`, words);
+  const matchesWords = ({ name, title = "" }: Pick<Entry, "name" | "title">): boolean => containsWords(`${name}\n${title}`, words);
   const entries = [
-    ...actions.map(({ name, run }) => ({ kind: "action", name, run })).filter(fits),
-    ...screens.map(([name, path]) => ({ kind: "screen", name, run: () => go(path) })).filter(fits),
-    ...(data?.sessions ?? []).map(({ id, title }) => ({ kind: "session", name: id, title, run: () => go(sessionPath(id)) })).filter(fits),
+    ...actions.map(({ name, run }) => ({ kind: "action", name, run })).filter(matchesWords),
+    ...screens.map(([name, path]) => ({ kind: "screen", name, run: () => go(path) })).filter(matchesWords),
+    ...(data?.sessions ?? []).map(({ id, title }) => ({ kind: "session", name: id, title, run: () => go(sessionPath(id)) })).filter(matchesWords),
     ...(data?.tools ?? []).map((name) => ({ kind: "tool", name, run: () => go(toolPath(name)) })),
     ...(data?.isMore === true ? [{ kind: "search", name: `More sessions with “${q}”`, run: () => go(sessionsPath(q)) }] : []),
   ];

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useGo } from "../show/address.ts";
 import { Icon } from "../show/parts.tsx";
 
-const GO: Readonly<Record<string, string>> = {
+const GO_PATHS: Readonly<Record<string, string>> = {
   s: "/sessions",
   a: "/approvals",
   t: "/tools",
@@ -57,8 +57,8 @@ export function useShellKeys(): readonly [ShownDialog, (shown: ShownDialog) => v
   const goRef = useRef(go);
   goRef.current = go;
   useEffect(() => {
-    let goneAt = -Infinity;
-    const press = (event: KeyboardEvent): void => {
+    let goPressedAt = -Infinity;
+    const handleKeyDown = (event: KeyboardEvent): void => {
       if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
         event.preventDefault(); // the browser has a shortcut of its own for it
         if (document.querySelector("dialog[open]") === null) setShown("palette");
@@ -66,25 +66,25 @@ export function useShellKeys(): readonly [ShownDialog, (shown: ShownDialog) => v
       }
       if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
       if (document.querySelector("dialog[open]") !== null) return; // the screen behind the dialog does not react
-      const wasGo = event.timeStamp - goneAt < SEQUENCE_MS;
-      goneAt = -Infinity;
-      const path = Object.hasOwn(GO, event.key) ? GO[event.key] : undefined;
-      if (wasGo && path !== undefined) {
+      const isAfterGo = event.timeStamp - goPressedAt < SEQUENCE_MS;
+      goPressedAt = -Infinity;
+      const path = Object.hasOwn(GO_PATHS, event.key) ? GO_PATHS[event.key] : undefined;
+      if (isAfterGo && path !== undefined) {
         event.preventDefault();
         event.stopImmediatePropagation(); // the screen must not handle the key too
         goRef.current(path);
       } else if (event.key === "j" && document.activeElement === document.body) {
         event.stopImmediatePropagation();
         document.querySelector<HTMLElement>("[data-row], [role=treegrid]")?.focus();
-      } else if (event.key === "g") goneAt = event.timeStamp;
+      } else if (event.key === "g") goPressedAt = event.timeStamp;
       else if (event.key === "?") setShown("keys");
       else if (event.key === "/") {
         event.preventDefault();
         document.querySelector<HTMLInputElement>("[data-search]")?.focus();
       }
     };
-    window.addEventListener("keydown", press, { capture: true });
-    return () => window.removeEventListener("keydown", press, { capture: true });
+    window.addEventListener("keydown", handleKeyDown, { capture: true });
+    return () => window.removeEventListener("keydown", handleKeyDown, { capture: true });
   }, []);
   return [shown, setShown];
 }

@@ -2,13 +2,13 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { pollMs, useLiveLists } from "../server/use-live-lists.ts";
+import { pollIntervalMs, useLiveLists } from "../server/use-live-lists.ts";
 import { useNow } from "../server/now.ts";
 import { useConnection, useConnectionState, useInfo } from "../server/use-server.ts";
 import { usePathParts } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
+import { UntrustedText } from "../show/inert.tsx";
 import { Icon, type IconName } from "../show/parts.tsx";
-import { Mark } from "./key-screen.tsx";
+import { HaftLogo } from "./key-screen.tsx";
 import { Palette } from "./palette.tsx"; // not lazy: keys typed while it loads would be lost
 import { KeysDialog, useShellKeys } from "./shell-keys.tsx";
 import { ThemeButton } from "./theme.tsx";
@@ -26,7 +26,7 @@ const SCREENS: readonly { readonly path: string; readonly name: string; readonly
   { path: "file", name: "File", icon: "file" },
 ];
 
-const PLACES = SCREENS.map(({ name, path }) => [name, `/${path}`] as const);
+const PALETTE_SCREENS = SCREENS.map(({ name, path }) => [name, `/${path}`] as const);
 
 const APPROVALS_EVERY_MS = 3_000;
 
@@ -41,7 +41,7 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
       </a>
       <nav className="menu" aria-label="Screens">
         <div className="brand">
-          <Mark />
+          <HaftLogo />
           <span>Haft</span>
         </div>
         <ul className="menu-list">
@@ -52,11 +52,11 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
         <MenuFoot onKeys={() => setShown("keys")} onPalette={() => setShown("palette")} />
       </nav>
       <main className="screen" id="screen" tabIndex={0} aria-label="Screen">
-        <ConnectionLine />
+        <ConnectionStatus />
         {children}
       </main>
       {shown === "keys" && <KeysDialog onClose={() => setShown("none")} />}
-      {shown === "palette" && <Palette screens={PLACES} onClose={() => setShown("none")} />}
+      {shown === "palette" && <Palette screens={PALETTE_SCREENS} onClose={() => setShown("none")} />}
     </div>
   );
 }
@@ -80,7 +80,7 @@ function WaitingCount(): ReactNode {
   const { data } = useQuery({
     queryKey: ["approvals"],
     queryFn: ({ signal }) => client.call("listApprovals", { signal }),
-    refetchInterval: pollMs(isLive, APPROVALS_EVERY_MS),
+    refetchInterval: pollIntervalMs(isLive, APPROVALS_EVERY_MS),
   });
   const waiting = data?.approvals.length ?? 0;
   return waiting === 0 ? null : (
@@ -123,7 +123,7 @@ function MenuFoot({ onKeys, onPalette }: { readonly onKeys: () => void; readonly
       </div>
       {info !== undefined && (
         <p className="menu-about">
-          <Inert text={info.principal.name} maxLength={40} />
+          <UntrustedText text={info.principal.name} maxLength={40} />
           <br />
           {info.name} {info.version}
         </p>
@@ -135,7 +135,7 @@ function MenuFoot({ onKeys, onPalette }: { readonly onKeys: () => void; readonly
 const RETURN_SHOWN_MS = 6_000;
 
 /** Says that the connection is lost, and for a while that it is back. */
-function ConnectionLine(): ReactNode {
+function ConnectionStatus(): ReactNode {
   const { reachable, returnedAt } = useConnectionState();
   const now = useNow(returnedAt === undefined ? undefined : 1_000);
   const isBack = reachable && returnedAt !== undefined && now - returnedAt < RETURN_SHOWN_MS;

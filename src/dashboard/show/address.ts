@@ -8,34 +8,34 @@ export function basePath(): string {
 }
 
 /** Returns the name under which the tab stores a value. A server below another path of the host has its own values. */
-export function keptName(name: string): string {
+export function storageKey(name: string): string {
   return name + basePath();
 }
 
 /** Whether a path of the host belongs to the server. */
-function isBelow(path: string): boolean {
+function isBelowBasePath(path: string): boolean {
   return path === basePath() || path.startsWith(`${basePath()}/`);
 }
 
 /** Returns a path without the base path. @default the path of the address */
-export function ownPath(pathname: string = window.location.pathname): string {
-  return isBelow(pathname) ? pathname.slice(basePath().length) : pathname;
+export function pathWithoutBase(pathname: string = window.location.pathname): string {
+  return isBelowBasePath(pathname) ? pathname.slice(basePath().length) : pathname;
 }
 
 /** Adds the base path to the address of a page that was requested without it, such as at the port of a server behind a proxy. */
-export function completeAddress(): void {
+export function addBasePath(): void {
   const { pathname, search, hash } = window.location;
-  if (!isBelow(pathname)) window.history.replaceState(null, "", basePath() + pathname + search + hash);
+  if (!isBelowBasePath(pathname)) window.history.replaceState(null, "", basePath() + pathname + search + hash);
 }
 
 /** Returns the decoded parts of the path. The router decodes whole paths, which breaks an id with a percent sign. */
 export function usePathParts(): readonly string[] {
   useLocation(); // renders again when the address changes
-  return ownPath().split("/").slice(1).map(decoded);
+  return pathWithoutBase().split("/").slice(1).map(decodePathPart);
 }
 
 /** Returns one value of the query, and a function that sets it; "" removes it. */
-export function useAddressValue(name: string): readonly [string, (value: string) => void] {
+export function useQueryValue(name: string): readonly [string, (value: string) => void] {
   const [, navigate] = useLocation();
   useSearch();
   const set = (value: string): void => {
@@ -43,7 +43,7 @@ export function useAddressValue(name: string): readonly [string, (value: string)
     if (value === "") next.delete(name);
     else next.set(name, value);
     const query = next.toString();
-    navigate(ownPath() + (query === "" ? "" : `?${query}`), { replace: true });
+    navigate(pathWithoutBase() + (query === "" ? "" : `?${query}`), { replace: true });
   };
   return [new URLSearchParams(window.location.search).get(name) ?? "", set];
 }
@@ -62,7 +62,7 @@ export function lastSessionsPath(): string {
 }
 
 /** Remembers the filters of the list of sessions. @param query with its question mark; "" = the whole list */
-export function keepSessionsQuery(query: string): void {
+export function rememberSessionsQuery(query: string): void {
   sessionsQuery = query;
 }
 
@@ -72,60 +72,60 @@ export function sessionsPath(words: string): string {
 }
 
 export function sessionPath(sessionId: string, callId?: string): string {
-  const session = `/sessions/${encoded(sessionId)}`;
-  return callId === undefined ? session : `${session}/calls/${encoded(callId)}`;
+  const session = `/sessions/${encodePathPart(sessionId)}`;
+  return callId === undefined ? session : `${session}/calls/${encodePathPart(callId)}`;
 }
 
 /** Returns the address of the screen that replays a session from one of its calls. */
 export function replayPath(sessionId: string, callId?: string): string {
-  const screen = `/sessions/${encoded(sessionId)}/replay`;
-  return callId === undefined ? screen : `${screen}?call=${encoded(callId)}`;
+  const screen = `/sessions/${encodePathPart(sessionId)}/replay`;
+  return callId === undefined ? screen : `${screen}?call=${encodePathPart(callId)}`;
 }
 
-export interface DiffPlace {
+export interface DiffQuery {
   readonly with?: string;
   /** Number of events of this side. `withAt`: of the other side. */
   readonly at?: number;
   readonly withAt?: number;
 }
 
-export function diffPath(sessionId: string, place: DiffPlace = {}): string {
+export function diffPath(sessionId: string, place: DiffQuery = {}): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(place)) if (value !== undefined) query.set(name, String(value));
   const text = query.toString();
-  return `/sessions/${encoded(sessionId)}/diff${text === "" ? "" : `?${text}`}`;
+  return `/sessions/${encodePathPart(sessionId)}/diff${text === "" ? "" : `?${text}`}`;
 }
 
 export function toolPath(name: string): string {
-  return `/tools/${encoded(name)}`;
+  return `/tools/${encodePathPart(name)}`;
 }
 
 export function agentPath(name: string): string {
-  return `/agents/${encoded(name)}`;
+  return `/agents/${encodePathPart(name)}`;
 }
 
 export function schedulePath(id: string, sessionId: string): string {
-  return `/schedules/${encoded(id)}?session=${encoded(sessionId)}`;
+  return `/schedules/${encodePathPart(id)}?session=${encodePathPart(sessionId)}`;
 }
 
 export function approvalPath(callId: string): string {
-  return `/approvals/${encoded(callId)}`;
+  return `/approvals/${encodePathPart(callId)}`;
 }
 
 export function processPath(processId: string): string {
-  return `/processes/${encoded(processId)}`;
+  return `/processes/${encodePathPart(processId)}`;
 }
 
 export function jobPath(jobId: string): string {
-  return `/jobs/${encoded(jobId)}`;
+  return `/jobs/${encodePathPart(jobId)}`;
 }
 
 /** Encodes a part of a path. Lone surrogates, which names and ids may contain, are replaced, so that such an address finds nothing. */
-export function encoded(part: string): string {
+export function encodePathPart(part: string): string {
   return encodeURIComponent(part.toWellFormed());
 }
 
-function decoded(part: string): string {
+function decodePathPart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

@@ -1,7 +1,7 @@
 /** A select: a field of a form with a label, or one in a header or next to buttons, where only screen readers get the label. */
 import type { ReactNode } from "react";
 
-export function Choice<Value extends string>({
+export function SelectField<Value extends string>({
   label,
   isField = false,
   value,

@@ -1,7 +1,7 @@
 /** Offers text as a download. */
 
 /** How long the URL is kept, in milliseconds: browsers begin to read it after the click. */
-const KEPT_MS = 10_000;
+const URL_LIFETIME_MS = 10_000;
 
 export function download(name: string, text: string, type: string): void {
   const url = URL.createObjectURL(new Blob([text], { type }));
@@ -9,7 +9,7 @@ export function download(name: string, text: string, type: string): void {
   link.href = url;
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(url), KEPT_MS);
+  setTimeout(() => URL.revokeObjectURL(url), URL_LIFETIME_MS);
 }
 
 /** Makes a file name of third-party text. */

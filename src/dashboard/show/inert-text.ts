@@ -11,7 +11,7 @@ export interface TextPiece {
  * one
  * belongs to the character before it; further ones are invisible text), and lone surrogates.
  */
-export const HIDDEN: RegExp =
+export const HIDDEN_CHARACTERS: RegExp =
   /[\u034f\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]|[\ufe00-\ufe0f](?=[\ufe00-\ufe0f])|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/gu;
 
 const ESCAPE = "\u001b";
@@ -24,16 +24,16 @@ export function textPieces(text: string): readonly TextPiece[] {
   if (/^\p{Zs}+$/u.test(text)) return [{ text: "␣".repeat(text.length), marked: true }]; // a link of spaces alone could not be clicked
   const pieces: TextPiece[] = [];
   let from = 0;
-  const plain = (to: number): void => {
+  const addPlain = (to: number): void => {
     if (to > from) pieces.push({ text: text.slice(from, to), marked: false });
   };
-  for (const match of text.matchAll(HIDDEN)) {
-    plain(match.index);
+  for (const match of text.matchAll(HIDDEN_CHARACTERS)) {
+    addPlain(match.index);
     from = match.index + match[0].length;
     if (match[0] === "\r" && text[from] === "\n") continue;
-    pieces.push({ text: nameOf(match[0]), marked: true });
+    pieces.push({ text: markFor(match[0]), marked: true });
   }
-  plain(text.length);
+  addPlain(text.length);
   return pieces;
 }
 
@@ -44,18 +44,18 @@ export function firstCharacters(text: string, maxLength: number): string {
 }
 
 /** Like `firstCharacters`, with an ellipsis if more text follows. */
-export function beginning(text: string, maxLength: number): string {
+export function truncateText(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : `${firstCharacters(text, maxLength)}…`;
 }
 
 /** Returns the pieces of a text as one string, for titles and labels. */
-export function visible(text: string, maxLength = 300): string {
-  return textPieces(beginning(text, maxLength))
+export function showHiddenCharacters(text: string, maxLength = 300): string {
+  return textPieces(truncateText(text, maxLength))
     .map((piece) => piece.text)
     .join("");
 }
 
-function nameOf(character: string): string {
+function markFor(character: string): string {
   if (character === ESCAPE) return "␛";
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x20) return String.fromCodePoint(0x24_00 + code);

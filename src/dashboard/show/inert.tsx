@@ -1,18 +1,18 @@
 /** Components for third-party text: text nodes only, isolated from the text direction around them. */
 import { Fragment, memo, useState, type ReactNode } from "react";
-import { beginning, SHOWN_CHARACTERS, textPieces, visible } from "./inert-text.ts";
+import { truncateText, SHOWN_CHARACTERS, textPieces, showHiddenCharacters } from "./inert-text.ts";
 import { jsonTokens } from "./json-tokens.ts";
-import { count } from "./words.ts";
+import { formatCount } from "./words.ts";
 
 /** A name, a reason or a message on one line or several, cut at `maxLength`. */
-export function Inert({ text, maxLength = 300 }: { readonly text: string; readonly maxLength?: number }): ReactNode {
-  return <bdi>{pieces(beginning(text, maxLength))}</bdi>;
+export function UntrustedText({ text, maxLength = 300 }: { readonly text: string; readonly maxLength?: number }): ReactNode {
+  return <bdi>{renderPieces(truncateText(text, maxLength))}</bdi>;
 }
 
 /** A qualified name with a dimmed namespace. */
 export function ToolName({ name }: { readonly name: string }): ReactNode {
   const at = name.indexOf("::");
-  const shown = visible(name, 160);
+  const shown = showHiddenCharacters(name, 160);
   if (at < 0 || shown !== name) return <bdi className="tool-name">{shown}</bdi>;
   return (
     <bdi className="tool-name" title={name}>
@@ -26,10 +26,10 @@ export function ToolName({ name }: { readonly name: string }): ReactNode {
 export function TextBlock({ text, label }: { readonly text: string; readonly label: string }): ReactNode {
   const [shown, setShown] = useState(SHOWN_CHARACTERS);
   return (
-    <Block label={label}>
-      <bdi>{pieces(beginning(text, shown))}</bdi>
-      {text.length > shown && <More left={text.length - shown} onMore={() => setShown(shown + SHOWN_CHARACTERS * 5)} />}
-    </Block>
+    <ScrollBlock label={label}>
+      <bdi>{renderPieces(truncateText(text, shown))}</bdi>
+      {text.length > shown && <ShowMoreButton left={text.length - shown} onMore={() => setShown(shown + SHOWN_CHARACTERS * 5)} />}
+    </ScrollBlock>
   );
 }
 
@@ -38,25 +38,25 @@ export const JsonBlock = memo(function JsonBlock({ value, label }: { readonly va
   const [budget, setBudget] = useState(SHOWN_CHARACTERS);
   const { tokens, isCut } = jsonTokens(value, budget);
   return (
-    <Block label={label}>
+    <ScrollBlock label={label}>
       <bdi>
         {tokens.map(({ kind, text }, index) =>
           kind === "mark" ? (
             <Fragment key={index}>{text}</Fragment>
           ) : (
             <span key={index} className={`json-${kind}`}>
-              {pieces(text)}
+              {renderPieces(text)}
             </span>
           ),
         )}
       </bdi>
-      {isCut && <More onMore={() => setBudget(budget * 4)} />}
-    </Block>
+      {isCut && <ShowMoreButton onMore={() => setBudget(budget * 4)} />}
+    </ScrollBlock>
   );
 });
 
 /** A scrollable region that can be focused by keyboard. */
-function Block({ label, children }: { readonly label: string; readonly children: ReactNode }): ReactNode {
+function ScrollBlock({ label, children }: { readonly label: string; readonly children: ReactNode }): ReactNode {
   return (
     <pre className="block" tabIndex={0} role="group" aria-label={label}>
       {children}
@@ -64,15 +64,15 @@ function Block({ label, children }: { readonly label: string; readonly children:
   );
 }
 
-function More({ left, onMore }: { readonly left?: number; readonly onMore: () => void }): ReactNode {
+function ShowMoreButton({ left, onMore }: { readonly left?: number; readonly onMore: () => void }): ReactNode {
   return (
     <button type="button" className="more" onClick={onMore}>
-      {left === undefined ? "Show more" : `Show more of ${count(left)} characters`}
+      {left === undefined ? "Show more" : `Show more of ${formatCount(left)} characters`}
     </button>
   );
 }
 
-function pieces(text: string): ReactNode {
+function renderPieces(text: string): ReactNode {
   const parts = textPieces(text);
   const [only] = parts;
   if (parts.length === 1 && only?.marked === false) return only.text;

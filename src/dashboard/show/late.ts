@@ -2,12 +2,12 @@
 import { lazy, type ComponentType } from "react";
 
 /** A file of the page could not be loaded. React remembers the failure, so that only reloading the whole page helps. */
-export class PartMissing extends Error {}
+export class MissingPartError extends Error {}
 
-export function late<Props>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
+export function lazyScreen<Props>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   return lazy(async () => ({
     default: await load().catch((cause: unknown) => {
-      throw new PartMissing("A part of the page could not be loaded.", { cause });
+      throw new MissingPartError("A part of the page could not be loaded.", { cause });
     }),
   }));
 }

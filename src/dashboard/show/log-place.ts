@@ -1,23 +1,23 @@
 /** Addresses of the calls of a log: of a session of the server, or of a file that is open in the page. */
 import { createContext, useContext } from "react";
-import { encoded, sessionPath } from "./address.ts";
+import { encodePathPart, sessionPath } from "./address.ts";
 
-export interface LogPlace {
+export interface LogLinks {
   readonly pathTo: (callId?: string) => string;
   /** Whether the log comes from a file, without a server to ask for more. */
   readonly isFile: boolean;
 }
 
-const FILE_PLACE: LogPlace = {
+const FILE_LINKS: LogLinks = {
   isFile: true,
-  pathTo: (callId) => (callId === undefined ? "/file" : `/file/calls/${encoded(callId)}`),
+  pathTo: (callId) => (callId === undefined ? "/file" : `/file/calls/${encodePathPart(callId)}`),
 };
 
 const FileContext = createContext(false);
 
 /** Marks the components below it as showing a file. */
-export const InFile = FileContext;
+export const FileProvider = FileContext;
 
-export function useLogPlace(sessionId: string): LogPlace {
-  return useContext(FileContext) ? FILE_PLACE : { isFile: false, pathTo: (callId) => sessionPath(sessionId, callId) };
+export function useLogLinks(sessionId: string): LogLinks {
+  return useContext(FileContext) ? FILE_LINKS : { isFile: false, pathTo: (callId) => sessionPath(sessionId, callId) };
 }

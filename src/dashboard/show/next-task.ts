@@ -4,7 +4,7 @@
 export const SLICE_MS = 12;
 
 /** Resolves in a new task. A timer would wait 4 ms each time. */
-export function nextTask(): Promise<void> {
+export function waitForNextTask(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
     port1.addEventListener("message", () => {

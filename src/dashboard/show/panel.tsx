@@ -1,12 +1,12 @@
 /** The panel next to a list, with the details of the chosen row. */
 import { useEffect, useRef, type ReactNode, type Ref } from "react";
-import { ownPath } from "./address.ts";
+import { pathWithoutBase } from "./address.ts";
 import { Icon } from "./parts.tsx";
 
 interface PanelProps {
   readonly label: string;
   /** The word for its subject in the label of the close button: "job". */
-  readonly closes: string;
+  readonly subject: string;
   readonly title: ReactNode;
   /** Shown between the title and the close button. */
   readonly actions?: ReactNode;
@@ -16,8 +16,8 @@ interface PanelProps {
   readonly children: ReactNode;
 }
 
-export function Panel({ label, closes, title, actions, className = "", ref, onClose, children }: PanelProps): ReactNode {
-  useFocusAfter();
+export function Panel({ label, subject, title, actions, className = "", ref, onClose, children }: PanelProps): ReactNode {
+  useRestoreFocus();
   return (
     <aside
       ref={ref}
@@ -29,7 +29,7 @@ export function Panel({ label, closes, title, actions, className = "", ref, onCl
       <div className="panel-head">
         <h2>{title}</h2>
         {actions !== undefined && <div className="panel-actions">{actions}</div>}
-        <button type="button" className="button button-icon" onClick={onClose} aria-label={`Close the ${closes}`}>
+        <button type="button" className="button button-icon" onClick={onClose} aria-label={`Close the ${subject}`}>
           <Icon name="close" />
         </button>
       </div>
@@ -39,17 +39,17 @@ export function Panel({ label, closes, title, actions, className = "", ref, onCl
 }
 
 /** Returns the focus to the panel's row in the list when the panel closes with the focus in it, unless another screen was opened. */
-function useFocusAfter(): void {
+function useRestoreFocus(): void {
   const address = useRef("");
   useEffect(() => {
-    address.current = ownPath();
+    address.current = pathWithoutBase();
   });
   useEffect(
     () => () => {
       const screenOf = (path: string): string | undefined => path.split("/")[1];
-      if (document.activeElement !== document.body || screenOf(address.current) !== screenOf(ownPath())) return;
+      if (document.activeElement !== document.body || screenOf(address.current) !== screenOf(pathWithoutBase())) return;
       const rows = [...document.querySelectorAll<HTMLAnchorElement>("a[data-row]")];
-      const row = rows.find(({ pathname }) => ownPath(pathname) === address.current) ?? rows[0];
+      const row = rows.find(({ pathname }) => pathWithoutBase(pathname) === address.current) ?? rows[0];
       (row ?? document.querySelector<HTMLElement>("[role=treegrid]") ?? document.getElementById("screen"))?.focus();
     },
     [],

@@ -1,6 +1,6 @@
 /** Small components that all screens share: headings, badges, notices, icons, a copy button. */
 import { useState, type ReactNode } from "react";
-import { ago, fullTime } from "./words.ts";
+import { formatAgo, formatFullTime } from "./words.ts";
 
 const ICONS = {
   sessions: "M4 6h16M4 12h10M4 18h13",
@@ -34,7 +34,7 @@ export function Icon({ name }: { readonly name: IconName }): ReactNode {
   );
 }
 
-export function ScreenHead({ title, children }: { readonly title: ReactNode; readonly children?: ReactNode }): ReactNode {
+export function ScreenHeader({ title, children }: { readonly title: ReactNode; readonly children?: ReactNode }): ReactNode {
   return (
     <header className="screen-head">
       <h1>{title}</h1>
@@ -75,10 +75,10 @@ export function Loading(): ReactNode {
   );
 }
 
-export function Moment({ at, now }: { readonly at: number; readonly now: number }): ReactNode {
+export function TimeAgo({ at, now }: { readonly at: number; readonly now: number }): ReactNode {
   return (
-    <time dateTime={new Date(at).toISOString()} title={fullTime(at)}>
-      {ago(at, now)}
+    <time dateTime={new Date(at).toISOString()} title={formatFullTime(at)}>
+      {formatAgo(at, now)}
     </time>
   );
 }

@@ -6,21 +6,21 @@ export interface ScreenAction {
   readonly run: () => void;
 }
 
-const offered = new Set<() => readonly ScreenAction[]>();
+const actionSources = new Set<() => readonly ScreenAction[]>();
 
 /** Offers actions while the component is mounted. */
 export function useScreenActions(actions: readonly ScreenAction[]): void {
   const latest = useRef(actions);
   latest.current = actions;
   useEffect(() => {
-    const give = (): readonly ScreenAction[] => latest.current;
-    offered.add(give);
+    const listActions = (): readonly ScreenAction[] => latest.current;
+    actionSources.add(listActions);
     return () => {
-      offered.delete(give);
+      actionSources.delete(listActions);
     };
   }, []);
 }
 
-export function screenActions(): readonly ScreenAction[] {
-  return [...offered].flatMap((give) => give());
+export function listScreenActions(): readonly ScreenAction[] {
+  return [...actionSources].flatMap((listActions) => listActions());
 }

@@ -1,13 +1,13 @@
-/** Returns a value debounced: it follows `value` once that has not changed for `PAUSE_MS`. */
+/** Returns a value debounced: it follows `value` once that has not changed for `DEBOUNCE_MS`. */
 import { useEffect, useState } from "react";
 
-const PAUSE_MS = 200;
+const DEBOUNCE_MS = 200;
 
-export function usePaused<Value>(value: Value): Value {
-  const [paused, setPaused] = useState(value);
+export function useDebounced<Value>(value: Value): Value {
+  const [debounced, setPaused] = useState(value);
   useEffect(() => {
-    const timer = setTimeout(() => setPaused(value), PAUSE_MS);
+    const timer = setTimeout(() => setPaused(value), DEBOUNCE_MS);
     return () => clearTimeout(timer);
   }, [value]);
-  return paused;
+  return debounced;
 }

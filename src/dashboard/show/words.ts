@@ -5,22 +5,22 @@ const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short",
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 const COUNT = new Intl.NumberFormat("en");
 
-export function clockTime(at: number): string {
+export function formatTime(at: number): string {
   return TIME.format(at);
 }
 
 /** Formats a moment of today as a time, and of another day with its date. */
-export function shortTime(at: number, now: number): string {
+export function formatShortTime(at: number, now: number): string {
   return new Date(at).toDateString() === new Date(now).toDateString() ? TIME.format(at) : DAY.format(at);
 }
 
 /** Formats a moment with its day and time zone. */
-export function fullTime(at: number): string {
+export function formatFullTime(at: number): string {
   return FULL.format(at);
 }
 
 /** Formats a duration. Each bound is where the smaller unit would be rounded up to one of the larger unit. */
-export function span(ms: number): string {
+export function formatDuration(ms: number): string {
   if (ms < 1) return "0 ms";
   if (ms < 999.5) return `${Math.round(ms)} ms`;
   if (ms < 9_995) return `${(ms / 1_000).toFixed(2)} s`;
@@ -33,10 +33,10 @@ export function span(ms: number): string {
 }
 
 /** Maximum number of characters of a search that are sent. */
-export const MAX_WORDS = 1_000;
+export const MAX_SEARCH_CHARS = 1_000;
 
 /** Whether a text contains all the words, in any order and case. */
-export function holdsWords(text: string, words: string): boolean {
+export function containsWords(text: string, words: string): boolean {
   const lower = text.toLowerCase();
   return words
     .toLowerCase()
@@ -44,7 +44,7 @@ export function holdsWords(text: string, words: string): boolean {
     .every((word) => lower.includes(word));
 }
 
-export function ago(at: number, now: number): string {
+export function formatAgo(at: number, now: number): string {
   const ms = now - at;
   if (ms < 5_000) return "now";
   if (ms < 60_000) return `${Math.floor(ms / 1_000)} s ago`;
@@ -52,10 +52,10 @@ export function ago(at: number, now: number): string {
   return ms < 86_400_000 ? `${Math.floor(ms / 3_600_000)} h ago` : `${Math.floor(ms / 86_400_000)} d ago`;
 }
 
-export function count(value: number): string {
+export function formatCount(value: number): string {
   return COUNT.format(value);
 }
 
-export function plural(value: number, one: string): string {
-  return `${count(value)} ${one}${value === 1 ? "" : "s"}`;
+export function formatPlural(value: number, one: string): string {
+  return `${formatCount(value)} ${one}${value === 1 ? "" : "s"}`;
 }

@@ -1,9 +1,9 @@
 /** The time of a call as a bar: waits, attempts, pauses between them, handlers that ran on, and output. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { visible } from "../show/inert-text.ts";
-import { span } from "../show/words.ts";
-import { nameOf, type CallEntry, type Phase } from "./call-entry.ts";
+import { showHiddenCharacters } from "../show/inert-text.ts";
+import { formatDuration } from "../show/words.ts";
+import { callName, type CallEntry, type Phase } from "./call-entry.ts";
 import type { RowProps } from "./row-props.ts";
 
 type BarProps = RowProps & { readonly entry: CallEntry };
@@ -11,7 +11,7 @@ type BarProps = RowProps & { readonly entry: CallEntry };
 /** The distance between output marks, in percent. */
 const OUTPUT_STEP = 0.75;
 
-interface Place {
+interface BarPlace {
   readonly left: number;
   readonly width: number;
 }
@@ -19,55 +19,55 @@ interface Place {
 export function Bar(props: BarProps): ReactNode {
   const { entry, now } = props;
   const endMs = (entry.endedAt ?? now) - entry.at;
-  const whole = placeOf(props, 0, endMs);
+  const whole = findPlace(props, 0, endMs);
   if (whole === undefined) return null;
   const origin = entry.result?.origin ?? "open";
   return (
     <>
-      <Folds axis={props.axis} zoom={props.zoom} />
-      <span className={`bar bar-whole bar-${origin}`} style={styleOf(whole)} />
+      <FoldMarks axis={props.axis} zoom={props.zoom} />
+      <span className={`bar bar-whole bar-${origin}`} style={toStyle(whole)} />
       {entry.phases.map((phase, index) => (
-        <Piece key={index} {...props} phase={phase} endMs={endMs} />
+        <PhaseBar key={index} {...props} phase={phase} endMs={endMs} />
       ))}
-      {entry.result === undefined && entry.phases.length === 0 && <span className="bar bar-open-wait" style={styleOf(whole)} />}
-      {outputPlaces(props).map((left) => (
+      {entry.result === undefined && entry.phases.length === 0 && <span className="bar bar-open-wait" style={toStyle(whole)} />}
+      {findOutputPlaces(props).map((left) => (
         <span key={left} className="bar-output" style={{ left: `${left}%` }} />
       ))}
-      {entry.result?.status === "error" && <EndMark {...props} endMs={endMs} />}
+      {entry.result?.status === "error" && <FailureMark {...props} endMs={endMs} />}
       <HolderLink {...props} endMs={endMs} />
     </>
   );
 }
 
 /** Returns the places of output marks, each only once. */
-function outputPlaces(props: BarProps): readonly number[] {
+function findOutputPlaces(props: BarProps): readonly number[] {
   const places = new Set<number>();
   for (const atMs of props.entry.outputs) {
-    const at = placeOf(props, atMs, atMs);
+    const at = findPlace(props, atMs, atMs);
     if (at !== undefined) places.add(Math.round(at.left / OUTPUT_STEP) * OUTPUT_STEP);
   }
   return [...places];
 }
 
-function Piece({ phase, endMs, ...props }: BarProps & { readonly phase: Phase; readonly endMs: number }): ReactNode {
+function PhaseBar({ phase, endMs, ...props }: BarProps & { readonly phase: Phase; readonly endMs: number }): ReactNode {
   const ms = phase.ms ?? Math.max(0, endMs - phase.atMs);
-  const at = placeOf(props, phase.atMs, phase.atMs + ms);
-  const late = phase.lateMs === undefined ? undefined : placeOf(props, phase.atMs + ms, phase.atMs + ms + phase.lateMs);
+  const at = findPlace(props, phase.atMs, phase.atMs + ms);
+  const lateHandler = phase.lateMs === undefined ? undefined : findPlace(props, phase.atMs + ms, phase.atMs + ms + phase.lateMs);
   const origin = props.entry.result?.origin ?? "open";
   const failed = phase.error !== undefined || phase.abandoned === true ? " bar-failed" : "";
   const kind = phase.phase === "attempt" ? `bar-attempt bar-${origin}${failed}` : `bar-${phase.phase}`;
   return (
     <>
-      {at !== undefined && <span className={`bar ${kind}`} style={styleOf(at)} title={phaseWords(phase, ms)} />}
-      {late !== undefined && (
-        <span className="bar bar-late" style={styleOf(late)} title={`kept running for ${span(phase.lateMs ?? 0)} after it was abandoned`} />
+      {at !== undefined && <span className={`bar ${kind}`} style={toStyle(at)} title={formatPhase(phase, ms)} />}
+      {lateHandler !== undefined && (
+        <span className="bar bar-late" style={toStyle(lateHandler)} title={`kept running for ${formatDuration(phase.lateMs ?? 0)} after it was abandoned`} />
       )}
     </>
   );
 }
 
 /** The folded pieces of the axis, which run through all rows. */
-function Folds({ axis, zoom }: Pick<RowProps, "axis" | "zoom">): ReactNode {
+function FoldMarks({ axis, zoom }: Pick<RowProps, "axis" | "zoom">): ReactNode {
   const width = zoom.end - zoom.start;
   return axis.pieces
     .filter(({ folded, start, end }) => folded && end > zoom.start && start < zoom.end)
@@ -86,42 +86,42 @@ function HolderLink(props: BarProps & { readonly endMs: number }): ReactNode {
   const { entry, log, linkTo, endMs } = props;
   const wait = entry.phases.filter(({ holders }) => (holders?.length ?? 0) > 0).sort((one, other) => (other.ms ?? 0) - (one.ms ?? 0))[0];
   const holder = log.calls.get(wait?.holders?.[0] ?? "");
-  const end = placeOf(props, endMs, endMs);
+  const end = findPlace(props, endMs, endMs);
   if (wait === undefined || holder === undefined || end === undefined) return null;
   const more = (wait.holders?.length ?? 1) - 1;
-  const start = placeOf(props, 0, endMs)?.left ?? 0;
+  const start = findPlace(props, 0, endMs)?.left ?? 0;
   // On the side with more room.
   const side = start > 100 - end.left ? { right: `calc(${100 - start}% + 6px)` } : { left: `calc(${end.left}% + 6px)` };
   return (
     <Link href={linkTo(holder.id)} className="holder" style={side} tabIndex={-1} onClick={(event) => event.stopPropagation()}>
-      waited {span(wait.ms ?? 0)} for {visible(nameOf(holder), 40)}
+      waited {formatDuration(wait.ms ?? 0)} for {showHiddenCharacters(callName(holder), 40)}
       {more > 0 ? ` and ${more} more` : ""}
     </Link>
   );
 }
 
-function EndMark({ endMs, ...props }: BarProps & { readonly endMs: number }): ReactNode {
-  const at = placeOf(props, endMs, endMs);
+function FailureMark({ endMs, ...props }: BarProps & { readonly endMs: number }): ReactNode {
+  const at = findPlace(props, endMs, endMs);
   return at === undefined ? null : <span className="bar-end-failed" style={{ left: `${at.left}%` }} />;
 }
 
-export function phaseWords(phase: Phase, ms: number): string {
+export function formatPhase(phase: Phase, ms: number): string {
   switch (phase.phase) {
     case "approval":
-      return `waited ${span(ms)} for approval`;
+      return `waited ${formatDuration(ms)} for approval`;
     case "slot":
-      return `waited ${span(ms)} until fewer calls ran`;
+      return `waited ${formatDuration(ms)} until fewer calls ran`;
     case "lock":
-      return `waited ${span(ms)} for resources that other calls held`;
+      return `waited ${formatDuration(ms)} for resources that other calls held`;
     case "backoff":
-      return `paused ${span(ms)} before the next attempt`;
+      return `paused ${formatDuration(ms)} before the next attempt`;
     case "attempt":
-      return `attempt of ${span(ms)}${phase.error === undefined ? "" : `, failed: ${phase.error}`}${phase.abandoned === true ? ", abandoned" : ""}`;
+      return `attempt of ${formatDuration(ms)}${phase.error === undefined ? "" : `, failed: ${phase.error}`}${phase.abandoned === true ? ", abandoned" : ""}`;
   }
 }
 
 /** Returns a place in percent of the visible part; undefined if it is outside. */
-function placeOf({ entry, axis, zoom }: BarProps, fromMs: number, toMs: number): Place | undefined {
+function findPlace({ entry, axis, zoom }: BarProps, fromMs: number, toMs: number): BarPlace | undefined {
   const width = zoom.end - zoom.start;
   const start = (axis.at(entry.at + fromMs) - zoom.start) / width;
   const end = (axis.at(entry.at + toMs) - zoom.start) / width;
@@ -130,6 +130,6 @@ function placeOf({ entry, axis, zoom }: BarProps, fromMs: number, toMs: number):
   return { left, width: Math.min(100, end * 100) - left };
 }
 
-function styleOf({ left, width }: Place): { readonly left: string; readonly width: string } {
+function toStyle({ left, width }: BarPlace): { readonly left: string; readonly width: string } {
   return { left: `${left}%`, width: `${width}%` };
 }

@@ -51,18 +51,18 @@ export interface CallEntry {
   lateOutcome?: "applied";
 }
 
-export function newCall(event: CallStart): CallEntry {
+export function createCallEntry(event: CallStart): CallEntry {
   const { callId, sessionId, turnId, call, parentCallId, principal, at } = event;
   return { kind: "call", id: callId, sessionId, turnId, call, parentId: parentCallId, principal, at, phases: [], outputs: [] };
 }
 
 /** Returns the name of the tool that answered, else the name in the call. */
-export function nameOf(entry: CallEntry): string {
+export function callName(entry: CallEntry): string {
   return entry.result?.name ?? entry.call.name;
 }
 
 /** Returns the phases of an ended call: the recorded ones, else those seen live, else its one attempt. */
-export function endedPhases(event: CallEnd, live: readonly Phase[]): Phase[] {
+export function toEndedPhases(event: CallEnd, live: readonly Phase[]): Phase[] {
   if (event.timing !== undefined) return [...event.timing];
   const { attempts, durationMs, error } = event.result;
   if (live.length > 0)
@@ -72,7 +72,7 @@ export function endedPhases(event: CallEnd, live: readonly Phase[]): Phase[] {
 }
 
 /** Returns the state of a call. `begun`: its log does not say whether it waits or runs. */
-export function stateOf(entry: CallEntry): "begun" | "approval" | "running" | "backoff" | "ended" {
+export function callState(entry: CallEntry): "begun" | "approval" | "running" | "backoff" | "ended" {
   if (entry.result !== undefined) return "ended";
   const last = entry.phases.at(-1);
   if (last === undefined || last.ms !== undefined) {

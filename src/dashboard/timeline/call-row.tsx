@@ -1,10 +1,10 @@
 /** One call as a row: its name, its state, its time as a bar. */
 import { memo, type ReactNode } from "react";
 import { ToolName } from "../show/inert.tsx";
-import { span } from "../show/words.ts";
+import { formatDuration } from "../show/words.ts";
 import { Bar } from "./bar.tsx";
-import { nameOf, type CallEntry } from "./call-entry.ts";
-import { ORIGINS, stateWords } from "./origins.ts";
+import { callName, type CallEntry } from "./call-entry.ts";
+import { ORIGIN_LABELS, describeCallState } from "./origins.ts";
 import type { RowProps } from "./row-props.ts";
 
 export const CallRow = memo(function CallRow({
@@ -16,17 +16,17 @@ export const CallRow = memo(function CallRow({
   log,
   linkTo,
 }: RowProps & { readonly entry: CallEntry; readonly depth: number }): ReactNode {
-  const { tone, text } = stateWords(entry);
+  const { tone, text } = describeCallState(entry);
   const origin = entry.result?.origin;
   const ms = (entry.endedAt ?? now) - entry.at;
   return (
     <>
       <div role="gridcell" className={`cell-name indent-${Math.min(depth, 6)}`}>
-        <span className={`origin origin-${origin ?? "open"}`} title={origin === undefined ? "has not ended" : ORIGINS[origin].says}>
-          {origin === undefined ? "○" : ORIGINS[origin].mark}
+        <span className={`origin origin-${origin ?? "open"}`} title={origin === undefined ? "has not ended" : ORIGIN_LABELS[origin].says}>
+          {origin === undefined ? "○" : ORIGIN_LABELS[origin].mark}
           <span className="visually-hidden">{origin ?? "open"}</span>
         </span>
-        <ToolName name={nameOf(entry)} />
+        <ToolName name={callName(entry)} />
         {tone !== "good" && (
           <span className={`state state-${tone}`} title={text}>
             {text}
@@ -42,7 +42,7 @@ export const CallRow = memo(function CallRow({
         <Bar entry={entry} axis={axis} now={now} zoom={zoom} log={log} linkTo={linkTo} />
       </div>
       <div role="gridcell" className="cell-time number">
-        {log.isTimeless ? "" : span(Math.max(0, entry.result?.durationMs ?? ms))}
+        {log.isTimeless ? "" : formatDuration(Math.max(0, entry.result?.durationMs ?? ms))}
       </div>
     </>
   );

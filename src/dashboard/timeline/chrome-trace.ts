@@ -2,7 +2,7 @@
  * A session in Chrome's trace format, for chrome://tracing and Perfetto. @see
  * https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
  */
-import { nameOf, type CallEntry } from "./call-entry.ts";
+import { callName, type CallEntry } from "./call-entry.ts";
 import type { SessionLog } from "./session-log.ts";
 
 interface TraceEvent {
@@ -20,30 +20,30 @@ interface TraceEvent {
 const MICROSECONDS = 1_000;
 
 /** Formats a session as a trace. Overlapping calls are on separate tracks; a nested call is on its caller's track if nothing else overlaps it. */
-export function chromeTrace(sessionId: string, log: SessionLog): string {
+export function formatChromeTrace(sessionId: string, log: SessionLog): string {
   const events: TraceEvent[] = [{ name: "process_name", ph: "M", ts: 0, pid: 1, tid: 0, args: { name: sessionId } }];
   const tracks = new Tracks();
-  const last = lastMoment(log);
+  const last = findLastTime(log);
   for (const { entry } of log.rows()) {
     if (entry.kind === "message") {
       events.push({ name: entry.role, ph: "i", ts: entry.at * MICROSECONDS, pid: 1, tid: 0, s: "t", args: { text: entry.text } });
       continue;
     }
     const endedAt = Math.max(entry.at, entry.endedAt ?? last);
-    const tid = tracks.take(entry, endedAt);
-    events.push(...eventsOf(entry, endedAt, tid));
+    const tid = tracks.assignTrack(entry, endedAt);
+    events.push(...toTraceEvents(entry, endedAt, tid));
   }
   for (let tid = 1; tid <= tracks.count; tid++)
     events.push({ name: "thread_name", ph: "M", ts: 0, pid: 1, tid, args: { name: `calls ${tid}` } });
   return JSON.stringify({ traceEvents: events, displayTimeUnit: "ms" });
 }
 
-function* eventsOf(entry: CallEntry, endedAt: number, tid: number): Generator<TraceEvent, void, undefined> {
+function* toTraceEvents(entry: CallEntry, endedAt: number, tid: number): Generator<TraceEvent, void, undefined> {
   const { result, call, input } = entry;
   const place = { ph: "X", pid: 1, tid } as const;
   yield {
     ...place,
-    name: nameOf(entry),
+    name: callName(entry),
     cat: result?.origin ?? "open",
     ts: entry.at * MICROSECONDS,
     dur: (endedAt - entry.at) * MICROSECONDS,
@@ -78,7 +78,7 @@ class Tracks {
     return this.#ends.length;
   }
 
-  take({ at }: CallEntry, endedAt: number): number {
+  assignTrack({ at }: CallEntry, endedAt: number): number {
     const free = this.#ends.findIndex((end) => end <= at);
     const index = free < 0 ? this.#ends.length : free;
     this.#ends[index] = endedAt;
@@ -86,7 +86,7 @@ class Tracks {
   }
 }
 
-function lastMoment(log: SessionLog): number {
+function findLastTime(log: SessionLog): number {
   return log
     .entries()
     .reduce((last, entry) => Math.max(last, entry.at, (entry.kind === "call" ? entry.endedAt : undefined) ?? entry.at), 0);

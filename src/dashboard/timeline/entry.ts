@@ -14,4 +14,4 @@ export interface MessageEntry {
   readonly callIds?: readonly string[];
 }
 
-export type Entry = CallEntry | MessageEntry;
+export type TimelineEntry = CallEntry | MessageEntry;

@@ -1,6 +1,6 @@
 /** The legend of colours, patterns and marks. */
 import type { ReactNode } from "react";
-import { ORIGINS } from "./origins.ts";
+import { ORIGIN_LABELS } from "./origins.ts";
 
 const PIECES: readonly (readonly [name: string, says: string])[] = [
   ["lock", "lock"],
@@ -14,7 +14,7 @@ const PIECES: readonly (readonly [name: string, says: string])[] = [
 export function Legend(): ReactNode {
   return (
     <div className="legend" role="note" aria-label="Legend">
-      {Object.entries(ORIGINS).map(([origin, { mark }]) => (
+      {Object.entries(ORIGIN_LABELS).map(([origin, { mark }]) => (
         <span key={origin} className="legend-item">
           <span className={`origin origin-${origin}`} aria-hidden="true">
             {mark}

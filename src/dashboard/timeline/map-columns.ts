@@ -1,5 +1,5 @@
 /** Load and failures along an axis, in columns. */
-import type { Moments } from "./moments.ts";
+import type { SortedTimes } from "./moments.ts";
 import type { TimeAxis } from "./time-axis.ts";
 
 export interface MapColumns {
@@ -10,13 +10,13 @@ export interface MapColumns {
 }
 
 interface CallTimes {
-  readonly starts: Moments;
-  readonly ends: Moments;
-  readonly failures: Moments;
+  readonly starts: SortedTimes;
+  readonly ends: SortedTimes;
+  readonly failures: SortedTimes;
 }
 
 /** Computes the columns in a time that hardly depends on the number of calls. */
-export function mapColumns({ starts, ends, failures }: CallTimes, axis: TimeAxis, columns: number): MapColumns {
+export function computeMapColumns({ starts, ends, failures }: CallTimes, axis: TimeAxis, columns: number): MapColumns {
   const border = (column: number): number => (column === 0 ? -Infinity : column === columns ? Infinity : axis.timeAt(column / columns));
   const running: number[] = [];
   const failed: boolean[] = [];

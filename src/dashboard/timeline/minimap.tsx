@@ -1,7 +1,7 @@
 /** The whole session in one line. Drag to show a part, use keys to move and resize it, double-click to show everything. */
 import { useEffect, useRef, useState, type PointerEvent, type ReactNode } from "react";
-import { LEAST_PART, WHOLE, zoomAfterBrushKey } from "./brush.ts";
-import { mapColumns } from "./map-columns.ts";
+import { MIN_ZOOM_WIDTH, FULL_ZOOM, zoomAfterBrushKey } from "./brush.ts";
+import { computeMapColumns } from "./map-columns.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { TimeAxis } from "./time-axis.ts";
 import type { Zoom } from "./row-props.ts";
@@ -51,16 +51,16 @@ export function Minimap({ log, axis, version, zoom, onZoom }: MinimapProps): Rea
         }}
         onPointerMove={(event) => drag !== undefined && setDrag([drag[0], placeOf(event)])}
         onPointerUp={() => {
-          if (end - start > LEAST_PART) onZoom({ start, end });
+          if (end - start > MIN_ZOOM_WIDTH) onZoom({ start, end });
           setDrag(undefined);
         }}
-        onDoubleClick={() => onZoom(WHOLE)}
+        onDoubleClick={() => onZoom(FULL_ZOOM)}
       >
         <canvas ref={canvas} width={COLUMNS} height={28} />
         {(start > 0 || end < 1) && <span className="brush" style={{ left: `${start * 100}%`, width: `${(end - start) * 100}%` }} />}
       </div>
       {(zoom.start > 0 || zoom.end < 1) && (
-        <button type="button" className="button button-quiet minimap-whole" onClick={() => onZoom(WHOLE)}>
+        <button type="button" className="button button-quiet minimap-whole" onClick={() => onZoom(FULL_ZOOM)}>
           Whole time
         </button>
       )}
@@ -76,7 +76,7 @@ function percent(share: number): number {
 function draw(canvas: HTMLCanvasElement, log: SessionLog, axis: TimeAxis): void {
   const context = canvas.getContext("2d");
   if (context === null) return;
-  const { running, failed } = mapColumns(log, axis, COLUMNS);
+  const { running, failed } = computeMapColumns(log, axis, COLUMNS);
   const most = Math.max(1, ...running);
   const style = getComputedStyle(canvas);
   const [plain, bad] = [style.getPropertyValue("--map"), style.getPropertyValue("--bad")];

@@ -1,7 +1,7 @@
 const FIRST_SIZE = 256;
 
 /** A sorted list of moments. Adding the latest moment is cheap; adding an earlier one makes the next read sort the list. */
-export class Moments {
+export class SortedTimes {
   #times = new Float64Array(FIRST_SIZE);
   #length = 0;
   #isSorted = true;

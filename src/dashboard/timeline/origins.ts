@@ -1,9 +1,9 @@
 /** Words and marks for the origins of results and the states of calls, so that nothing depends on colour alone. */
 import type { Tone } from "../show/parts.tsx";
 import type { CallEntry, Origin } from "./call-entry.ts";
-import { stateOf } from "./call-entry.ts";
+import { callState } from "./call-entry.ts";
 
-export const ORIGINS: Readonly<Record<Origin, { readonly mark: string; readonly says: string }>> = {
+export const ORIGIN_LABELS: Readonly<Record<Origin, { readonly mark: string; readonly says: string }>> = {
   live: { mark: "●", says: "live: the tool itself" },
   cache: { mark: "◆", says: "cache: an earlier result" },
   replay: { mark: "▲", says: "replay: a recording" },
@@ -12,11 +12,11 @@ export const ORIGINS: Readonly<Record<Origin, { readonly mark: string; readonly 
 };
 
 /** Returns the state of a call in one or two words. */
-export function stateWords(entry: CallEntry): { readonly tone: Tone; readonly text: string } {
+export function describeCallState(entry: CallEntry): { readonly tone: Tone; readonly text: string } {
   const { result } = entry;
   if (result === undefined) {
     const words = { begun: "in progress", approval: "needs approval", running: "running", backoff: "waits to retry", ended: "" };
-    const state = stateOf(entry);
+    const state = callState(entry);
     return { tone: state === "approval" ? "warn" : "busy", text: words[state] };
   }
   if (entry.undone !== undefined) return { tone: "plain", text: entry.undone };

@@ -2,7 +2,7 @@
 import { useCallback, useLayoutEffect, useState, type RefObject } from "react";
 import { flushSync } from "react-dom";
 
-const BESIDE = 4;
+const OVERSCAN_ROWS = 4;
 
 interface View {
   /** The first visible row, and the number of rows that fit. */
@@ -10,7 +10,7 @@ interface View {
   readonly room: number;
 }
 
-interface RowsInView {
+interface VisibleRows {
   readonly indexes: readonly number[];
   /** No two of the rows have the same index modulo this. */
   readonly slots: number;
@@ -18,28 +18,28 @@ interface RowsInView {
   readonly scrollTo: (index: number) => void;
 }
 
-export function useRowsInView(
+export function useVisibleRows(
   frame: RefObject<HTMLElement | null>,
   { count, rowHeight }: { readonly count: number; readonly rowHeight: number },
-): RowsInView {
+): VisibleRows {
   const [view, setView] = useState<View>({ first: 0, room: 0 });
   useLayoutEffect(() => {
     const element = frame.current;
     if (element === null) return;
-    const look = (): void =>
+    const updateView = (): void =>
       setView((last) => {
         const first = Math.floor(element.scrollTop / rowHeight);
         const room = Math.ceil(element.clientHeight / rowHeight) + 1;
         return first === last.first && room === last.room ? last : { first, room };
       });
-    const lookNow = (): void => flushSync(look); // in the frame that shows the new scroll position
-    const sizes = new ResizeObserver(look);
-    look();
+    const updateViewNow = (): void => flushSync(updateView); // in the frame that shows the new scroll position
+    const sizes = new ResizeObserver(updateView);
+    updateView();
     sizes.observe(element);
-    element.addEventListener("scroll", lookNow, { passive: true });
+    element.addEventListener("scroll", updateViewNow, { passive: true });
     return () => {
       sizes.disconnect();
-      element.removeEventListener("scroll", lookNow);
+      element.removeEventListener("scroll", updateViewNow);
     };
   }, [frame, rowHeight]);
   const scrollTo = useCallback(
@@ -52,8 +52,8 @@ export function useRowsInView(
     },
     [frame, rowHeight],
   );
-  const first = Math.max(0, Math.min(view.first, count - view.room) - BESIDE);
-  const after = Math.min(count, view.first + view.room + BESIDE);
+  const first = Math.max(0, Math.min(view.first, count - view.room) - OVERSCAN_ROWS);
+  const after = Math.min(count, view.first + view.room + OVERSCAN_ROWS);
   const indexes = Array.from({ length: Math.max(0, after - first) }, (_, index) => first + index);
-  return { indexes, slots: view.room + 2 * BESIDE, scrollTo };
+  return { indexes, slots: view.room + 2 * OVERSCAN_ROWS, scrollTo };
 }

@@ -3,15 +3,15 @@ import { useRef, useState, type ReactNode } from "react";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
 import { download, fileName } from "../show/download.ts";
-import { useLogPlace } from "../show/log-place.ts";
+import { useLogLinks } from "../show/log-place.ts";
 import { useScreenActions } from "../show/screen-actions.ts";
-import { chromeTrace } from "./chrome-trace.ts";
-import { sessionMarkdown } from "./session-markdown.ts";
+import { formatChromeTrace } from "./chrome-trace.ts";
+import { formatSessionMarkdown } from "./session-markdown.ts";
 import type { SessionLog } from "./session-log.ts";
 
 export function SaveMenu({ sessionId, log }: { readonly sessionId: string; readonly log: SessionLog }): ReactNode {
   const { client } = useConnection();
-  const { isFile } = useLogPlace(sessionId);
+  const { isFile } = useLogLinks(sessionId);
   const menu = useRef<HTMLDetailsElement>(null);
   const [failure, setFailure] = useState<unknown>();
   const save = async (ending: string, type: string, text: () => string | Promise<string>): Promise<void> => {
@@ -24,8 +24,8 @@ export function SaveMenu({ sessionId, log }: { readonly sessionId: string; reado
     }
   };
   const recording = (): Promise<string> => client.call("exportRecording", { params: { sessionId } });
-  const markdown = (): Promise<void> => save("md", "text/markdown", () => sessionMarkdown(sessionId, log));
-  const trace = (): Promise<void> => save("trace.json", "application/json", () => chromeTrace(sessionId, log));
+  const markdown = (): Promise<void> => save("md", "text/markdown", () => formatSessionMarkdown(sessionId, log));
+  const trace = (): Promise<void> => save("trace.json", "application/json", () => formatChromeTrace(sessionId, log));
   useScreenActions([
     ...(isFile ? [] : [{ name: "Save as recording", run: () => void save("jsonl", "application/jsonl", recording) }]),
     { name: "Save as Markdown", run: () => void markdown() },

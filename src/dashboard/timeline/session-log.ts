@@ -1,11 +1,11 @@
 /** Folds a session's events into the log of a timeline, outside of React: thousands of events cost one rendering. */
 import type { LogEvent, LogEventOf } from "../server/log-event.ts";
-import { beginning, firstCharacters } from "../show/inert-text.ts";
-import { endedPhases, newCall, type CallEntry, type CallResult, type Phase } from "./call-entry.ts";
-import type { Entry } from "./entry.ts";
-import { Moments } from "./moments.ts";
+import { truncateText, firstCharacters } from "../show/inert-text.ts";
+import { toEndedPhases, createCallEntry, type CallEntry, type CallResult, type Phase } from "./call-entry.ts";
+import type { TimelineEntry } from "./entry.ts";
+import { SortedTimes } from "./moments.ts";
 import { RowTree, type Row } from "./row-tree.ts";
-import { AxisTimes, type TimeAxis } from "./time-axis.ts";
+import { AxisBuilder, type TimeAxis } from "./time-axis.ts";
 
 const MAX_OUTPUTS = 200;
 /** Maximum length of the text of a message, as much as a saved file shows of it. */
@@ -28,12 +28,12 @@ export class SessionLog {
   /** Maximum length of texts; longer ones are cut. */
   readonly maxText: number;
   /** When calls began. `ends`, `failures`: when they ended, and failed. */
-  readonly starts = new Moments();
-  readonly ends = new Moments();
-  readonly failures = new Moments();
-  readonly #entries: Entry[] = [];
+  readonly starts = new SortedTimes();
+  readonly ends = new SortedTimes();
+  readonly failures = new SortedTimes();
+  readonly #entries: TimelineEntry[] = [];
   readonly #tree = new RowTree();
-  readonly #times = new AxisTimes();
+  readonly #times = new AxisBuilder();
 
   constructor({ maxText = MAX_TEXT }: { readonly maxText?: number } = {}) {
     this.maxText = maxText;
@@ -41,23 +41,23 @@ export class SessionLog {
 
   add(event: LogEvent): void {
     this.version++;
-    const fold = FOLDS[event.type];
+    const fold = EVENT_FOLDS[event.type];
     // Each function of the table takes events of its key.
     if (fold !== undefined) (fold as (log: SessionLog, event: LogEvent) => void)(this, event);
   }
 
-  enter(entry: Entry): void {
+  addEntry(entry: TimelineEntry): void {
     this.#entries.push(entry);
     this.#tree.add(entry);
     this.#times.add(entry.at);
-    if (this.title === "") this.title = titleOf(entry);
+    if (this.title === "") this.title = toTitle(entry);
     if (entry.kind !== "call") return;
     this.calls.set(entry.id, entry);
     this.starts.add(entry.at);
     this.running++;
   }
 
-  end(call: CallEntry, at: number, result: CallResult): void {
+  endCall(call: CallEntry, at: number, result: CallResult): void {
     call.result = result;
     call.endedAt = Math.max(at, call.at);
     this.#times.add(call.endedAt);
@@ -79,21 +79,21 @@ export class SessionLog {
   }
 
   /** Returns the entries in the order in which they began. */
-  entries(): readonly Entry[] {
+  entries(): readonly TimelineEntry[] {
     return this.#entries;
   }
 }
 
-function titleOf(entry: Entry): string {
+function toTitle(entry: TimelineEntry): string {
   if (entry.kind === "call") return entry.call.name;
   return entry.role === "user" ? firstCharacters(entry.text, MAX_TITLE).trim().replaceAll(/\s+/gu, " ") : "";
 }
 
-type Folds = { readonly [Type in LogEvent["type"]]?: (log: SessionLog, event: LogEventOf<Type>) => void };
+type EventFolds = { readonly [Type in LogEvent["type"]]?: (log: SessionLog, event: LogEventOf<Type>) => void };
 
-const FOLDS: Folds = {
+const EVENT_FOLDS: EventFolds = {
   "call-start": (log, event) => {
-    if (!log.calls.has(event.callId)) log.enter(newCall(event));
+    if (!log.calls.has(event.callId)) log.addEntry(createCallEntry(event));
   },
   "call-intent": (log, { callId, input, idempotencyKey }) => {
     const call = log.calls.get(callId);
@@ -109,7 +109,7 @@ const FOLDS: Folds = {
     const call = log.calls.get(callId);
     if (call === undefined) return;
     call.approval = { reason: "", digest, ...call.approval, status, ...(by === undefined ? {} : { by }) };
-    closeLast(call, "approval", at);
+    endLastPhase(call, "approval", at);
   },
   "call-wait": (log, { callId, at, waitMs, reason, waitedFor }) => {
     const call = log.calls.get(callId);
@@ -124,12 +124,12 @@ const FOLDS: Folds = {
   "call-retry": (log, { callId, at, delayMs, error }) => {
     const call = log.calls.get(callId);
     if (call === undefined || call.result !== undefined) return;
-    closeLast(call, "attempt", at, { error: error.code });
+    endLastPhase(call, "attempt", at, { error: error.code });
     call.phases.push({ phase: "backoff", atMs: at - call.at, ms: delayMs });
   },
   "call-orphan": (log, { callId, at }) => {
     const call = log.calls.get(callId);
-    if (call !== undefined && call.result === undefined) closeLast(call, "attempt", at, { abandoned: true });
+    if (call !== undefined && call.result === undefined) endLastPhase(call, "attempt", at, { abandoned: true });
   },
   "call-late": (log, { callId, lateMs }) => {
     const call = log.calls.get(callId);
@@ -139,14 +139,14 @@ const FOLDS: Folds = {
   },
   "call-progress": (log, { callId, update }) => {
     const call = log.calls.get(callId);
-    if (call !== undefined) call.progress = progressText(update);
+    if (call !== undefined) call.progress = formatProgress(update);
   },
   "call-end": (log, event) => {
     const call = log.calls.get(event.callId);
     if (call === undefined || call.result !== undefined) return;
     if (event.input !== undefined) call.input = event.input;
-    call.phases = endedPhases(event, call.phases);
-    log.end(call, event.at, event.result);
+    call.phases = toEndedPhases(event, call.phases);
+    log.endCall(call, event.at, event.result);
   },
   "job-start": (log, { callId, mode }) => {
     const call = log.calls.get(callId);
@@ -163,13 +163,13 @@ const FOLDS: Folds = {
     if (call !== undefined) call.lateOutcome = outcome;
   },
   "message-add": (log, { at, message: { role, content } }) => {
-    log.enter({ kind: "message", id: `message-${log.version}`, at, role, text: contentText(content, log.maxText) });
+    log.addEntry({ kind: "message", id: `message-${log.version}`, at, role, text: formatContent(content, log.maxText) });
   },
   "round-end": (log, { at, message: { content }, voided, callIds }) => {
-    if (voided !== undefined) mark(log, callIds, "voided");
-    const text = contentText(content, log.maxText);
+    if (voided !== undefined) markUndone(log, callIds, "voided");
+    const text = formatContent(content, log.maxText);
     if (text !== "" || voided !== undefined)
-      log.enter({
+      log.addEntry({
         kind: "message",
         id: `message-${log.version}`,
         at,
@@ -179,28 +179,28 @@ const FOLDS: Folds = {
         ...(voided === undefined ? {} : { voided }),
       });
   },
-  "batch-rollback": (log, { callIds }) => mark(log, callIds, "rolled back"),
+  "batch-rollback": (log, { callIds }) => markUndone(log, callIds, "rolled back"),
 };
 
-function mark(log: SessionLog, callIds: readonly string[], undone: NonNullable<CallEntry["undone"]>): void {
+function markUndone(log: SessionLog, callIds: readonly string[], undone: NonNullable<CallEntry["undone"]>): void {
   for (const id of callIds) {
     const call = log.calls.get(id);
     if (call !== undefined) call.undone = undone;
   }
 }
 
-function closeLast(call: CallEntry, kind: Phase["phase"], at: number, more: Partial<Phase> = {}): void {
+function endLastPhase(call: CallEntry, kind: Phase["phase"], at: number, more: Partial<Phase> = {}): void {
   const index = call.phases.findLastIndex(({ phase, ms }) => phase === kind && ms === undefined);
   const open = call.phases[index];
   if (open !== undefined) call.phases[index] = { ...open, ...more, ms: Math.max(0, at - call.at - open.atMs) };
 }
 
-export function contentText(content: LogEventOf<"message-add">["message"]["content"], maxText: number): string {
-  if (typeof content === "string") return beginning(content, maxText);
-  return content.map((part) => (part.type === "text" ? beginning(part.text, maxText) : `[${part.type}]`)).join(" ");
+export function formatContent(content: LogEventOf<"message-add">["message"]["content"], maxText: number): string {
+  if (typeof content === "string") return truncateText(content, maxText);
+  return content.map((part) => (part.type === "text" ? truncateText(part.text, maxText) : `[${part.type}]`)).join(" ");
 }
 
-function progressText({ message, done, total }: LogEventOf<"call-progress">["update"]): string {
+function formatProgress({ message, done, total }: LogEventOf<"call-progress">["update"]): string {
   const count = done === undefined ? "" : total === undefined ? String(done) : `${done} of ${total}`;
   return [message === undefined ? undefined : firstCharacters(message, MAX_PROGRESS), count]
     .filter((part) => part !== undefined && part !== "")

@@ -1,42 +1,42 @@
 /** A session as Markdown for a person: its messages, and each call with its input and its result. */
 import { firstCharacters } from "../show/inert-text.ts";
-import { fullTime, span } from "../show/words.ts";
-import { nameOf, type CallEntry } from "./call-entry.ts";
+import { formatFullTime, formatDuration } from "../show/words.ts";
+import { callName, type CallEntry } from "./call-entry.ts";
 import type { SessionLog } from "./session-log.ts";
 
 const MAX_BLOCK = 20_000;
 
-export function sessionMarkdown(sessionId: string, log: SessionLog): string {
-  const parts = [`# ${inLine(sessionId)}`];
+export function formatSessionMarkdown(sessionId: string, log: SessionLog): string {
+  const parts = [`# ${escapeMarkdown(sessionId)}`];
   for (const { entry, depth } of log.rows())
-    parts.push(entry.kind === "message" ? `**${entry.role}:** ${quote(entry.text)}` : callPart(entry, depth, log.isTimeless));
+    parts.push(entry.kind === "message" ? `**${entry.role}:** ${formatQuote(entry.text)}` : formatCall(entry, depth, log.isTimeless));
   return `${parts.join("\n\n")}\n`;
 }
 
-function callPart(entry: CallEntry, depth: number, isTimeless: boolean): string {
+function formatCall(entry: CallEntry, depth: number, isTimeless: boolean): string {
   const { result, call, input } = entry;
   const facts = [
     result?.status ?? "not ended",
-    ...(result === undefined || isTimeless ? [] : [`${result.origin}, ${span(result.durationMs)}`, fullTime(entry.at)]),
+    ...(result === undefined || isTimeless ? [] : [`${result.origin}, ${formatDuration(result.durationMs)}`, formatFullTime(entry.at)]),
     ...(entry.undone === undefined ? [] : [entry.undone]),
   ];
   const parts = [
-    `${"#".repeat(Math.min(6, depth + 2))} ${inLine(nameOf(entry))}`,
+    `${"#".repeat(Math.min(6, depth + 2))} ${escapeMarkdown(callName(entry))}`,
     facts.join(" · "),
-    block("json", JSON.stringify(input ?? call.input ?? {}, undefined, 2)),
+    formatCodeBlock("json", JSON.stringify(input ?? call.input ?? {}, undefined, 2)),
   ];
-  for (const { path, kind } of result?.repairs ?? []) parts.push(`Repaired ${inLine(path)}: ${kind}.`);
-  if (result?.error !== undefined) parts.push(`Failed with \`${result.error.code}\`: ${quote(result.error.message)}`);
+  for (const { path, kind } of result?.repairs ?? []) parts.push(`Repaired ${escapeMarkdown(path)}: ${kind}.`);
+  if (result?.error !== undefined) parts.push(`Failed with \`${result.error.code}\`: ${formatQuote(result.error.message)}`);
   if (result?.output !== undefined)
     parts.push(
-      typeof result.output === "string" ? block("text", result.output) : block("json", JSON.stringify(result.output, undefined, 2)),
+      typeof result.output === "string" ? formatCodeBlock("text", result.output) : formatCodeBlock("json", JSON.stringify(result.output, undefined, 2)),
     );
-  for (const part of result?.content ?? []) parts.push(part.type === "text" ? block("text", part.text) : `[${part.type}]`);
+  for (const part of result?.content ?? []) parts.push(part.type === "text" ? formatCodeBlock("text", part.text) : `[${part.type}]`);
   return parts.join("\n\n");
 }
 
 /** Formats a code block. Its fence is longer than any run of backticks in the text, so that the text cannot end it. */
-function block(kind: string, text: string): string {
+function formatCodeBlock(kind: string, text: string): string {
   const shown = text.length > MAX_BLOCK ? `${firstCharacters(text, MAX_BLOCK)}\n… ${text.length - MAX_BLOCK} more characters` : text;
   const longest = Math.max(2, ...[...shown.matchAll(/`+/gu)].map(([marks]) => marks.length));
   const fence = "`".repeat(longest + 1);
@@ -44,10 +44,10 @@ function block(kind: string, text: string): string {
 }
 
 /** Escapes third-party text so that nothing in it is Markdown. */
-function quote(text: string): string {
-  return inLine(text, "\n> ");
+function formatQuote(text: string): string {
+  return escapeMarkdown(text, "\n> ");
 }
 
-function inLine(text: string, lineEnd = " "): string {
+function escapeMarkdown(text: string, lineEnd = " "): string {
   return text.replaceAll(/[\\`*_{}[\]<>#|!~&]/gu, "\\$&").replaceAll(/(?<!\s)\s*\n\s*/gu, lineEnd);
 }

@@ -4,7 +4,7 @@ import { handleRowKey } from "../show/row-keys.ts";
 import { zoomAfterKey } from "./brush.ts";
 import { CallRow } from "./call-row.tsx";
 import { MessageRow } from "./message-row.tsx";
-import { useRowsInView } from "./rows-in-view.ts";
+import { useVisibleRows } from "./rows-in-view.ts";
 import type { Row } from "./row-tree.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { TimeAxis } from "./time-axis.ts";
@@ -32,7 +32,7 @@ export function TimelineGrid(props: GridProps): ReactNode {
   const { rows, version, callId, isFollowing } = props;
   const frame = useRef<HTMLDivElement>(null);
   const [row, setRow] = useActiveRow(rows, version, callId);
-  const { indexes, slots, scrollTo } = useRowsInView(frame, { count: rows.length, rowHeight: ROW_HEIGHT });
+  const { indexes, slots, scrollTo } = useVisibleRows(frame, { count: rows.length, rowHeight: ROW_HEIGHT });
   useEffect(() => {
     if (isFollowing && rows.length > 0) scrollTo(rows.length - 1);
   }, [isFollowing, rows.length, scrollTo]);
@@ -60,7 +60,7 @@ export function TimelineGrid(props: GridProps): ReactNode {
             <GridRow
               key={index % slots}
               {...props}
-              one={one}
+              row={one}
               index={index}
               top={index * ROW_HEIGHT}
               isActive={index === row}
@@ -105,14 +105,14 @@ function handleKey(event: KeyboardEvent, props: GridProps, row: number, setRow: 
 }
 
 interface GridRowProps extends GridProps {
-  readonly one: Row;
+  readonly row: Row;
   readonly index: number;
   readonly top: number;
   readonly isActive: boolean;
   readonly onChoose: () => void;
 }
 
-function GridRow({ one: { entry, depth }, index, top, isActive, onChoose, ...props }: GridRowProps): ReactNode {
+function GridRow({ row: { entry, depth }, index, top, isActive, onChoose, ...props }: GridRowProps): ReactNode {
   const isOpen = entry.id === props.callId;
   const names = ["row", isActive ? "row-active" : "", isOpen ? "row-open" : "", entry.kind === "message" ? "row-message" : ""];
   return (

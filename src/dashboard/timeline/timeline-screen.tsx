@@ -4,17 +4,17 @@ import { Link } from "wouter";
 import { CallPanel } from "../call/call-panel.tsx";
 import { OwnerLink } from "../processes/owner-link.tsx";
 import { useSessionLog, type FollowedLog } from "../server/use-session-log.ts";
-import { diffPath, lastSessionsPath, replayPath, useAddressValue, useGo } from "../show/address.ts";
-import { Inert } from "../show/inert.tsx";
-import { visible } from "../show/inert-text.ts";
-import { useLogPlace } from "../show/log-place.ts";
+import { diffPath, lastSessionsPath, replayPath, useQueryValue, useGo } from "../show/address.ts";
+import { UntrustedText } from "../show/inert.tsx";
+import { showHiddenCharacters } from "../show/inert-text.ts";
+import { useLogLinks } from "../show/log-place.ts";
 import { useScreenActions } from "../show/screen-actions.ts";
 import { Badge, Icon, Loading, Notice, SearchField } from "../show/parts.tsx";
-import { count, plural, span } from "../show/words.ts";
+import { formatCount, formatPlural, formatDuration } from "../show/words.ts";
 import { useTitle } from "../show/use-title.ts";
 import { useNow } from "../server/now.ts";
-import { WHOLE } from "./brush.ts";
-import { nameOf, type CallEntry } from "./call-entry.ts";
+import { FULL_ZOOM } from "./brush.ts";
+import { callName, type CallEntry } from "./call-entry.ts";
 import { Legend } from "./legend.tsx";
 import { Minimap } from "./minimap.tsx";
 import { SaveMenu } from "./save-menu.tsx";
@@ -25,11 +25,11 @@ import { TimelineGrid } from "./timeline-grid.tsx";
 
 export function TimelineScreen({ sessionId, callId }: { readonly sessionId: string; readonly callId: string | undefined }): ReactNode {
   const followed = useSessionLog(sessionId);
-  const [words, setWords] = useAddressValue("q");
-  const [follow, setFollow] = useAddressValue("follow");
+  const [words, setWords] = useQueryValue("q");
+  const [follow, setFollow] = useQueryValue("follow");
   const { log, failure, isReady } = followed;
   const { title } = log;
-  useTitle([...(title === "" ? [] : [visible(title, 60)]), visible(sessionId, 60), "Haft"].join(" · "));
+  useTitle([...(title === "" ? [] : [showHiddenCharacters(title, 60)]), showHiddenCharacters(sessionId, 60), "Haft"].join(" · "));
   useScreenActions([
     { name: follow === "yes" ? "Stop following this session" : "Follow this session", run: () => setFollow(follow === "yes" ? "" : "yes") },
   ]);
@@ -41,14 +41,14 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
             <Icon name="back" />
           </Link>
           <h1>
-            <Inert text={sessionId} maxLength={80} />
+            <UntrustedText text={sessionId} maxLength={80} />
             {title !== "" && (
               <span className="session-title">
-                <Inert text={title} maxLength={120} />
+                <UntrustedText text={title} maxLength={120} />
               </span>
             )}
           </h1>
-          <Counts followed={followed} />
+          <CallCounts followed={followed} />
           <OwnerLink sessionId={sessionId} />
           <SearchField label="Filter calls" value={words} onChange={setWords} />
           <button type="button" className="button" aria-pressed={follow === "yes"} onClick={() => setFollow(follow === "yes" ? "" : "yes")}>
@@ -90,16 +90,16 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
   );
 }
 
-export function Counts({ followed: { log } }: { readonly followed: FollowedLog }): ReactNode {
+export function CallCounts({ followed: { log } }: { readonly followed: FollowedLog }): ReactNode {
   return (
     <span className="badges">
       {log.running > 0 && (
         <Badge tone="busy">
-          {count(log.running)} {log.endAt === undefined ? "running" : "not ended"}
+          {formatCount(log.running)} {log.endAt === undefined ? "running" : "not ended"}
         </Badge>
       )}
-      <span className="muted nowrap">{plural(log.calls.size, "call")}</span>
-      {log.failed > 0 && <Badge tone="bad">{count(log.failed)} failed</Badge>}
+      <span className="muted nowrap">{formatPlural(log.calls.size, "call")}</span>
+      {log.failed > 0 && <Badge tone="bad">{formatCount(log.failed)} failed</Badge>}
     </span>
   );
 }
@@ -115,18 +115,18 @@ interface TimelineProps {
 
 export function Timeline({ sessionId, followed: { log, version }, callId, words, isFollowing, onFollow }: TimelineProps): ReactNode {
   const go = useGo();
-  const { pathTo } = useLogPlace(sessionId);
+  const { pathTo } = useLogLinks(sessionId);
   const clock = useRunningNow(log.endAt === undefined && log.running > 0, log.calls.size);
   const now = log.endAt ?? clock;
-  const [zoom, setZoom] = useState<Zoom>(WHOLE);
+  const [zoom, setZoom] = useState<Zoom>(FULL_ZOOM);
   // The log is the same object at each rendering; its version tells whether it changed.
   const axis = useMemo(() => log.axis(now), [log, version, now]);
-  const rows = useMemo(() => rowsWith(words, log.rows()), [log, version, words]);
+  const rows = useMemo(() => filterRows(words, log.rows()), [log, version, words]);
   const open = (id: string | undefined, replace: boolean): void => go(pathTo(id), { replace, keepQuery: true });
   return (
     <>
       <Minimap log={log} axis={axis} version={version} zoom={zoom} onZoom={setZoom} />
-      <Scale axis={axis} zoom={zoom} isTimeless={log.isTimeless} />
+      <TimeScale axis={axis} zoom={zoom} isTimeless={log.isTimeless} />
       <TimelineGrid
         rows={rows}
         version={version}
@@ -149,9 +149,9 @@ export function Timeline({ sessionId, followed: { log, version }, callId, words,
 }
 
 /** The length of the visible part, and where pauses were folded. */
-function Scale({ axis, zoom, isTimeless }: { readonly axis: TimeAxis; readonly zoom: Zoom; readonly isTimeless: boolean }): ReactNode {
-  const place = (at: number): string => `${((at - zoom.start) / (zoom.end - zoom.start)) * 100}%`;
-  const after = (at: number): string => `${100 - ((at - zoom.start) / (zoom.end - zoom.start)) * 100}%`;
+function TimeScale({ axis, zoom, isTimeless }: { readonly axis: TimeAxis; readonly zoom: Zoom; readonly isTimeless: boolean }): ReactNode {
+  const leftOf = (at: number): string => `${((at - zoom.start) / (zoom.end - zoom.start)) * 100}%`;
+  const rightOf = (at: number): string => `${100 - ((at - zoom.start) / (zoom.end - zoom.start)) * 100}%`;
   const folds = axis.pieces.filter(({ folded, start, end }) => folded && end > zoom.start && start < zoom.end);
   return (
     <div className="scale" aria-hidden="true">
@@ -162,13 +162,13 @@ function Scale({ axis, zoom, isTimeless }: { readonly axis: TimeAxis; readonly z
           <span
             key={from}
             className="fold-name"
-            style={start > 0.5 ? { right: after(end) } : { left: place(start) }}
-            title={`For ${span(to - from)} no call began or ended`}
+            style={start > 0.5 ? { right: rightOf(end) } : { left: leftOf(start) }}
+            title={`For ${formatDuration(to - from)} no call began or ended`}
           >
-            ⋯ {span(to - from)} ⋯
+            ⋯ {formatDuration(to - from)} ⋯
           </span>
         ))}
-        {!isTimeless && folds.every(({ end }) => end < 0.75) && <span className="scale-end">{span(busyTime(axis))}</span>}
+        {!isTimeless && folds.every(({ end }) => end < 0.75) && <span className="scale-end">{formatDuration(unfoldedMs(axis))}</span>}
       </div>
       <span className="scale-time">{isTimeless ? "" : "Time"}</span>
     </div>
@@ -176,31 +176,31 @@ function Scale({ axis, zoom, isTimeless }: { readonly axis: TimeAxis; readonly z
 }
 
 /** Returns the length of the axis without folded stretches. */
-function busyTime({ pieces }: TimeAxis): number {
+function unfoldedMs({ pieces }: TimeAxis): number {
   return pieces.reduce((sum, { from, to, folded }) => sum + (folded ? 0 : to - from), 0);
 }
 
-function rowsWith(words: string, rows: readonly Row[]): readonly Row[] {
+function filterRows(words: string, rows: readonly Row[]): readonly Row[] {
   if (words.trim() === "") return rows;
   const wanted = words.toLowerCase().trim().split(/\s+/u);
   return rows.filter(({ entry }) => {
-    const text = (entry.kind === "message" ? `${entry.role} ${entry.text}` : wordsOf(entry)).toLowerCase();
+    const text = (entry.kind === "message" ? `${entry.role} ${entry.text}` : searchableText(entry)).toLowerCase();
     return wanted.every((word) => text.includes(word));
   });
 }
 
-function wordsOf(entry: CallEntry): string {
+function searchableText(entry: CallEntry): string {
   const { id, result, undone = "" } = entry;
-  return `${nameOf(entry)} ${result?.status ?? "running"} ${result?.error?.code ?? ""} ${result?.origin ?? ""} ${id} ${undone}`;
+  return `${callName(entry)} ${result?.status ?? "running"} ${result?.error?.code ?? ""} ${result?.origin ?? ""} ${id} ${undone}`;
 }
 
 const EVERY_MS = 120;
-const CALM_MS = 1_000;
+const REDUCED_MOTION_MS = 1_000;
 /** Number of calls above which each rendering takes a noticeable time. */
-const MANY = 20_000;
+const MANY_CALLS = 20_000;
 
 /** Returns the time while something runs. It is updated less often for many calls, and for readers who prefer reduced motion. */
 function useRunningNow(isRunning: boolean, calls: number): number {
-  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  return useNow(isRunning ? (calm || calls > MANY ? CALM_MS : EVERY_MS) : undefined);
+  const prefersReducedMotion = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  return useNow(isRunning ? (prefersReducedMotion || calls > MANY_CALLS ? REDUCED_MOTION_MS : EVERY_MS) : undefined);
 }

@@ -2,15 +2,15 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useCallback, useId, type Dispatch, type ReactNode, type SetStateAction } from "react";
 import { useConnection } from "../server/use-server.ts";
-import { usePaused } from "../show/use-paused.ts";
+import { useDebounced } from "../show/use-paused.ts";
 import { JsonField } from "./json-field.tsx";
 import type { Schema } from "./schema-shape.ts";
 import { SchemaField } from "./schema-field.tsx";
-import { Verdict } from "./verdict.tsx";
+import { InputCheck } from "./verdict.tsx";
 
 /** The paths of fields whose text is not a valid value. */
-export type Unreadable = ReadonlySet<string>;
-export const ALL_READABLE: Unreadable = new Set();
+export type UnreadablePaths = ReadonlySet<string>;
+export const NO_UNREADABLE_PATHS: UnreadablePaths = new Set();
 
 interface InputFormProps {
   readonly toolName: string;
@@ -18,18 +18,18 @@ interface InputFormProps {
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
   /** Fields that are not valid values; nothing may be sent while there are any. */
-  readonly unreadable: Unreadable;
-  readonly onUnreadable: Dispatch<SetStateAction<Unreadable>>;
+  readonly unreadable: UnreadablePaths;
+  readonly onUnreadable: Dispatch<SetStateAction<UnreadablePaths>>;
 }
 
 export function InputForm({ toolName, schema, value, onChange, unreadable, onUnreadable }: InputFormProps): ReactNode {
   const { client } = useConnection();
   const id = useId();
-  const note = useCallback((path: string, isBad: boolean) => onUnreadable((last) => withPath(last, path, isBad)), [onUnreadable]);
-  const judged = usePaused(value);
+  const noteUnreadable = useCallback((path: string, isBad: boolean) => onUnreadable((last) => toggleUnreadable(last, path, isBad)), [onUnreadable]);
+  const debouncedValue = useDebounced(value);
   const check = useQuery({
-    queryKey: ["check", toolName, judged],
-    queryFn: ({ signal }) => client.call("checkTool", { params: { toolName }, body: { input: asJson(judged) }, signal }),
+    queryKey: ["check", toolName, debouncedValue],
+    queryFn: ({ signal }) => client.call("checkTool", { params: { toolName }, body: { input: castJson(debouncedValue) }, signal }),
     enabled: unreadable.size === 0,
     placeholderData: keepPreviousData,
   });
@@ -46,27 +46,27 @@ export function InputForm({ toolName, schema, value, onChange, unreadable, onUnr
             depth={0}
             path=""
             onChange={onChange}
-            onUnreadable={note}
+            onUnreadable={noteUnreadable}
           />
         </div>
         <div className="field">
           <label className="field-name" htmlFor={id}>
             JSON
           </label>
-          <JsonField id={id} rows={10} value={value} path="#" onChange={(next) => onChange(next ?? {})} onUnreadable={note} />
+          <JsonField id={id} rows={10} value={value} path="#" onChange={(next) => onChange(next ?? {})} onUnreadable={noteUnreadable} />
         </div>
       </div>
-      <Verdict unreadable={unreadable} check={check.data} failure={check.error} />
+      <InputCheck unreadable={unreadable} check={check.data} failure={check.error} />
     </>
   );
 }
 
 /** Casts an input of a form, which is always JSON. */
-export function asJson(value: unknown): null {
+export function castJson(value: unknown): null {
   return (value ?? null) as null;
 }
 
-function withPath(last: Unreadable, path: string, isBad: boolean): Unreadable {
+function toggleUnreadable(last: UnreadablePaths, path: string, isBad: boolean): UnreadablePaths {
   if (last.has(path) === isBad) return last;
   const next = new Set(last);
   if (isBad) next.add(path);

@@ -1,7 +1,7 @@
 /** A value as JSON text. While the text is not JSON, the value does not change and nothing is sent. */
 import { useEffect, useState, type ReactNode } from "react";
-import { visible } from "../show/inert-text.ts";
-import { typedJson } from "./typed-value.ts";
+import { showHiddenCharacters } from "../show/inert-text.ts";
+import { parseTypedJson } from "./typed-value.ts";
 
 interface JsonFieldProps {
   readonly id: string;
@@ -15,7 +15,7 @@ interface JsonFieldProps {
 
 export function JsonField({ id, value, path, rows = 3, onChange, onUnreadable, ...rest }: JsonFieldProps): ReactNode {
   const [typed, setTyped] = useState<string>();
-  const problem = typed === undefined ? undefined : typedJson(typed).problem;
+  const problem = typed === undefined ? undefined : parseTypedJson(typed).problem;
   // Changes of other fields are shown here, unless this field is being edited.
   const shown = typed ?? (value === undefined ? "" : JSON.stringify(value, undefined, 2));
   const isUnreadable = problem !== undefined;
@@ -35,13 +35,13 @@ export function JsonField({ id, value, path, rows = 3, onChange, onUnreadable, .
         value={shown}
         onChange={({ target }) => {
           const text = target.value;
-          const read = typedJson(text);
+          const read = parseTypedJson(text);
           setTyped(text);
           if (read.problem === undefined) onChange(read.value);
         }}
         onBlur={() => problem === undefined && setTyped(undefined)}
       />
-      {problem !== undefined && <p className="inline-failure">{visible(problem)}</p>}
+      {problem !== undefined && <p className="inline-failure">{showHiddenCharacters(problem)}</p>}
     </>
   );
 }

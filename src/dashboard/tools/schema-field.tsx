@@ -1,22 +1,22 @@
 /** One field of a form, made from its schema. Fields of objects and arrays contain further fields. */
 import { useEffect, useId, useState, type ReactNode } from "react";
 import { isSameJson } from "../diff/json-diff.ts";
-import { Inert } from "../show/inert.tsx";
-import { visible } from "../show/inert-text.ts";
+import { UntrustedText } from "../show/inert.tsx";
+import { showHiddenCharacters } from "../show/inert-text.ts";
 import { JsonField } from "./json-field.tsx";
 import {
-  firstValue,
+  createInitialValue,
   isNullable,
   isSchema,
-  memberOf,
-  resolved,
-  shapeOf,
+  findMember,
+  resolveLocalReferences,
+  toFieldShape,
   type Member,
   type Property,
   type Schema,
-  type Shape,
+  type FieldShape,
 } from "./schema-shape.ts";
-import { typedNumber } from "./typed-value.ts";
+import { parseTypedNumber } from "./typed-value.ts";
 
 export interface FieldProps {
   readonly name: string;
@@ -35,8 +35,8 @@ export interface FieldProps {
 const MAX_DEPTH = 6;
 
 export function SchemaField(props: FieldProps): ReactNode {
-  const schema = resolved(props.schema, props.root);
-  const shape: Shape = props.depth > MAX_DEPTH ? { kind: "json" } : shapeOf(schema, props.root);
+  const schema = resolveLocalReferences(props.schema, props.root);
+  const shape: FieldShape = props.depth > MAX_DEPTH ? { kind: "json" } : toFieldShape(schema, props.root);
   if (shape.kind === "object" && shape.properties.length > 0)
     return <ObjectField {...props} schema={schema} properties={shape.properties} />;
   if (shape.kind === "array") return <ArrayField {...props} schema={schema} items={shape.items} />;
@@ -44,7 +44,7 @@ export function SchemaField(props: FieldProps): ReactNode {
   return <PlainField {...props} schema={schema} shape={shape} />;
 }
 
-function PlainField({ shape, ...props }: FieldProps & { readonly shape: Shape }): ReactNode {
+function PlainField({ shape, ...props }: FieldProps & { readonly shape: FieldShape }): ReactNode {
   const id = useId();
   return (
     <div className="field">
@@ -55,7 +55,7 @@ function PlainField({ shape, ...props }: FieldProps & { readonly shape: Shape })
   );
 }
 
-function Input({ id, shape, ...props }: FieldProps & { readonly id: string; readonly shape: Shape }): ReactNode {
+function Input({ id, shape, ...props }: FieldProps & { readonly id: string; readonly shape: FieldShape }): ReactNode {
   const { value, onChange, isRequired } = props;
   const common = { id, "aria-describedby": `${id}-says` };
   switch (shape.kind) {
@@ -66,7 +66,7 @@ function Input({ id, shape, ...props }: FieldProps & { readonly id: string; read
           {(chosen < 0 || !isRequired) && <option value={-1}>–</option>}
           {shape.values.map((one, index) => (
             <option key={index} value={index}>
-              {visible(typeof one === "string" ? one : JSON.stringify(one), 80)}
+              {showHiddenCharacters(typeof one === "string" ? one : JSON.stringify(one), 80)}
             </option>
           ))}
         </select>
@@ -101,7 +101,7 @@ function TextInput({
   isRequired,
   shape,
   ...rest
-}: FieldProps & Common & { readonly shape: Shape & { kind: "text" } }): ReactNode {
+}: FieldProps & Common & { readonly shape: FieldShape & { kind: "text" } }): ReactNode {
   const given = {
     id: rest.id,
     "aria-describedby": rest["aria-describedby"],
@@ -118,7 +118,7 @@ function TextInput({
 function NumberInput({ value, onChange, path, onUnreadable, ...rest }: FieldProps & Common): ReactNode {
   const [text, setText] = useState<string>();
   const shown = text ?? (typeof value === "number" ? String(value) : "");
-  const problem = text === undefined ? undefined : typedNumber(text).problem;
+  const problem = text === undefined ? undefined : parseTypedNumber(text).problem;
   const isUnreadable = problem !== undefined;
   useEffect(() => {
     if (isUnreadable) onUnreadable(path, true);
@@ -135,7 +135,7 @@ function NumberInput({ value, onChange, path, onUnreadable, ...rest }: FieldProp
         autoComplete="off"
         value={shown}
         onChange={({ target }) => {
-          const read = typedNumber(target.value);
+          const read = parseTypedNumber(target.value);
           setText(target.value);
           if (read.problem === undefined) onChange(read.value);
         }}
@@ -169,7 +169,7 @@ function ObjectField({ properties, ...props }: FieldProps & { readonly propertie
         <Name {...props} />
       </legend>
       <Description schema={props.schema} />
-      {value === undefined ? <AddButton name="Add" onAdd={() => onChange(firstValue(props.schema, root) ?? {})} /> : fields}
+      {value === undefined ? <AddButton name="Add" onAdd={() => onChange(createInitialValue(props.schema, root) ?? {})} /> : fields}
       {value !== undefined && !props.isRequired && <AddButton name="Leave out" onAdd={() => onChange(undefined)} />}
     </fieldset>
   );
@@ -201,14 +201,14 @@ function ArrayField({ items, ...props }: FieldProps & { readonly items: Schema }
           </button>
         </div>
       ))}
-      <AddButton name="Add" onAdd={() => onChange([...list, firstValue(items, root) ?? null])} />
+      <AddButton name="Add" onAdd={() => onChange([...list, createInitialValue(items, root) ?? null])} />
     </fieldset>
   );
 }
 
 function UnionField({ members, ...props }: FieldProps & { readonly members: readonly Member[] }): ReactNode {
   const id = useId();
-  const [chosen, setChosen] = useState(() => memberOf(members, props.value, props.root));
+  const [chosen, setChosen] = useState(() => findMember(members, props.value, props.root));
   const member = members[chosen];
   return (
     <fieldset className="field-group">
@@ -222,12 +222,12 @@ function UnionField({ members, ...props }: FieldProps & { readonly members: read
           value={chosen}
           onChange={({ target }) => {
             setChosen(Number(target.value));
-            props.onChange(firstValue(members[Number(target.value)]?.schema ?? {}, props.root));
+            props.onChange(createInitialValue(members[Number(target.value)]?.schema ?? {}, props.root));
           }}
         >
           {members.map(({ name }, index) => (
             <option key={index} value={index}>
-              {visible(name, 80)}
+              {showHiddenCharacters(name, 80)}
             </option>
           ))}
         </select>
@@ -256,7 +256,7 @@ function FieldLabel({ id, ...props }: FieldProps & { readonly id: string }): Rea
 function Name({ name, schema, isRequired }: FieldProps): ReactNode {
   return (
     <>
-      <Inert text={name} maxLength={80} />
+      <UntrustedText text={name} maxLength={80} />
       {isRequired && <span className="required"> required</span>}
       {isNullable(schema) && <span className="muted"> or null</span>}
     </>
@@ -266,7 +266,7 @@ function Name({ name, schema, isRequired }: FieldProps): ReactNode {
 function Description({ id, schema: { description } }: { readonly id?: string; readonly schema: Schema }): ReactNode {
   return (
     <p className="field-says" id={id}>
-      {typeof description === "string" && <Inert text={description} maxLength={500} />}
+      {typeof description === "string" && <UntrustedText text={description} maxLength={500} />}
     </p>
   );
 }

@@ -2,7 +2,7 @@
 
 export type Schema = Readonly<Record<string, unknown>>;
 
-export type Shape =
+export type FieldShape =
   | { readonly kind: "object"; readonly properties: readonly Property[]; readonly isOpen: boolean }
   | { readonly kind: "array"; readonly items: Schema }
   | { readonly kind: "choice"; readonly values: readonly unknown[] }
@@ -28,32 +28,32 @@ const LONG_TEXT = 200;
 const MAX_UNIONS = 5;
 
 /** Follows local references. A reference that is unresolved stays as it is; a circle becomes an empty schema. */
-export function resolved(schema: unknown, root: unknown): Schema {
+export function resolveLocalReferences(schema: unknown, root: unknown): Schema {
   let at = asSchema(schema);
   for (let steps = 0; steps < MAX_REFERENCES; steps++) {
     const reference = at["$ref"];
     if (typeof reference !== "string") return at;
-    const target = find(reference, root);
+    const target = findReference(reference, root);
     if (target === undefined) return at;
-    const { $ref: _, ...beside } = at;
-    at = { ...target, ...beside };
+    const { $ref: _, ...siblings } = at;
+    at = { ...target, ...siblings };
   }
   return {};
 }
 
 /** Returns the shape of a schema. @param schema with its references resolved */
-export function shapeOf(schema: Schema, root: unknown): Shape {
+export function toFieldShape(schema: Schema, root: unknown): FieldShape {
   const { const: constant, enum: values, oneOf, anyOf } = schema;
   if (Object.hasOwn(schema, "const")) return { kind: "choice", values: [constant] };
   if (Array.isArray(values)) return { kind: "choice", values: values.slice(0, 500) };
   const members = Array.isArray(oneOf) ? oneOf : Array.isArray(anyOf) ? anyOf : undefined;
-  if (members !== undefined) return unionOf(members, schema, root);
+  if (members !== undefined) return unionShape(members, schema, root);
   if (["allOf", "not", "if", "$ref", "patternProperties"].some((keyword) => Object.hasOwn(schema, keyword))) return { kind: "json" };
-  return plainShape(schema, typeOf(schema));
+  return typeShape(schema, findType(schema));
 }
 
 /** Returns the type, if there is exactly one besides null. */
-function typeOf({ type, properties }: Schema): string | undefined {
+function findType({ type, properties }: Schema): string | undefined {
   if (typeof type === "string") return type;
   const types: readonly unknown[] = Array.isArray(type) ? type.filter((one) => one !== "null") : [];
   if (types.length === 1) return String(types[0]);
@@ -65,29 +65,29 @@ export function isNullable({ type }: Schema): boolean {
 }
 
 /** Returns an initial value: the default, the first choice, or the smallest value of the type. */
-export function firstValue(schema: Schema, root: unknown, depth = 0): unknown {
-  const at = resolved(schema, root);
+export function createInitialValue(schema: Schema, root: unknown, depth = 0): unknown {
+  const at = resolveLocalReferences(schema, root);
   if (Object.hasOwn(at, "default")) return at["default"];
-  const shape = shapeOf(at, root);
+  const shape = toFieldShape(at, root);
   if (shape.kind === "choice") return shape.values[0];
   if (shape.kind === "array") return [];
   if (shape.kind === "boolean") return false;
-  if (shape.kind === "union") return depth > 4 ? null : firstValue(shape.members[0]?.schema ?? {}, root, depth + 1);
+  if (shape.kind === "union") return depth > 4 ? null : createInitialValue(shape.members[0]?.schema ?? {}, root, depth + 1);
   if (shape.kind === "text") return "";
   if (shape.kind !== "object") return undefined;
   if (depth > 4) return {};
   const entries = shape.properties
-    .filter(({ isRequired, schema }) => isRequired || Object.hasOwn(resolved(schema, root), "default"))
-    .map(({ name, schema }) => [name, firstValue(schema, root, depth + 1)] as const)
+    .filter(({ isRequired, schema }) => isRequired || Object.hasOwn(resolveLocalReferences(schema, root), "default"))
+    .map(({ name, schema }) => [name, createInitialValue(schema, root, depth + 1)] as const)
     .filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries);
 }
 
-function plainShape(schema: Schema, type: string | undefined): Shape {
+function typeShape(schema: Schema, type: string | undefined): FieldShape {
   const { format, maxLength } = schema;
   switch (type) {
     case "object":
-      return { kind: "object", properties: propertiesOf(schema), isOpen: schema["additionalProperties"] !== false };
+      return { kind: "object", properties: listProperties(schema), isOpen: schema["additionalProperties"] !== false };
     case "array":
       return isSchema(schema["items"]) && !Array.isArray(schema["prefixItems"])
         ? { kind: "array", items: schema["items"] }
@@ -108,7 +108,7 @@ function plainShape(schema: Schema, type: string | undefined): Shape {
   }
 }
 
-function propertiesOf({ properties, required }: Schema): readonly Property[] {
+function listProperties({ properties, required }: Schema): readonly Property[] {
   const names: ReadonlySet<unknown> = new Set(Array.isArray(required) ? required : []);
   if (!isSchema(properties)) return [];
   return Object.entries(properties)
@@ -117,25 +117,25 @@ function propertiesOf({ properties, required }: Schema): readonly Property[] {
 }
 
 /** Returns the first member of a union that a value matches by its type, its required keys and its constants; else the first member. */
-export function memberOf(members: readonly Member[], value: unknown, root: unknown): number {
-  const index = value === undefined ? 0 : members.findIndex(({ schema }) => fits(value, schema, root, 0));
+export function findMember(members: readonly Member[], value: unknown, root: unknown): number {
+  const index = value === undefined ? 0 : members.findIndex(({ schema }) => matchesSchema(value, schema, root, 0));
   return Math.max(0, index);
 }
 
-function fits(value: unknown, schema: Schema, root: unknown, depth: number): boolean {
-  const at = resolved(schema, root);
+function matchesSchema(value: unknown, schema: Schema, root: unknown, depth: number): boolean {
+  const at = resolveLocalReferences(schema, root);
   const { type, required } = at;
   if (isSchema(value) && Array.isArray(required) && !required.every((name) => Object.hasOwn(value, String(name)))) return false;
-  const shape = shapeOf(at, root);
+  const shape = toFieldShape(at, root);
   switch (shape.kind) {
     case "object":
-      return isSchema(value) && shape.properties.every((property) => fitsChoice(value, property, root));
+      return isSchema(value) && shape.properties.every((property) => matchesChoice(value, property, root));
     case "array":
       return Array.isArray(value);
     case "choice":
       return shape.values.includes(value);
     case "union":
-      return depth < MAX_UNIONS && shape.members.some((member) => fits(value, member.schema, root, depth + 1));
+      return depth < MAX_UNIONS && shape.members.some((member) => matchesSchema(value, member.schema, root, depth + 1));
     case "text":
       return typeof value === "string";
     case "json":
@@ -146,16 +146,16 @@ function fits(value: unknown, schema: Schema, root: unknown, depth: number): boo
 }
 
 /** Whether a property of an object matches. Only constants and enums count: a typed value may still be wrong. */
-function fitsChoice(object: Schema, { name, schema }: Property, root: unknown): boolean {
-  const shape = shapeOf(resolved(schema, root), root);
+function matchesChoice(object: Schema, { name, schema }: Property, root: unknown): boolean {
+  const shape = toFieldShape(resolveLocalReferences(schema, root), root);
   return shape.kind !== "choice" || !Object.hasOwn(object, name) || shape.values.includes(object[name]);
 }
 
 /** Returns the shape of a union. A union of null and one other schema is that schema; further members are chosen by a name that tells them apart. */
-function unionOf(members: readonly unknown[], schema: Schema, root: unknown): Shape {
-  const all = members.slice(0, 50).map((member) => resolved(member, root));
+function unionShape(members: readonly unknown[], schema: Schema, root: unknown): FieldShape {
+  const all = members.slice(0, 50).map((member) => resolveLocalReferences(member, root));
   const some = all.filter(({ type }) => type !== "null");
-  if (some.length === 1 && some[0] !== undefined) return shapeOf(some[0], root);
+  if (some.length === 1 && some[0] !== undefined) return toFieldShape(some[0], root);
   return { kind: "union", members: all.map((member, index) => ({ name: memberName(member, schema, index), schema: member })) };
 }
 
@@ -167,10 +167,10 @@ function memberName(member: Schema, { discriminator }: Schema, index: number): s
     ([name, one]) => (wanted === undefined || name === wanted) && isSchema(one) && Object.hasOwn(one, "const"),
   );
   if (tag !== undefined && isSchema(tag[1])) return String(tag[1]["const"]);
-  return typeOf(member) ?? `Form ${index + 1}`;
+  return findType(member) ?? `Form ${index + 1}`;
 }
 
-function find(reference: string, root: unknown): Schema | undefined {
+function findReference(reference: string, root: unknown): Schema | undefined {
   if (reference === "#") return asSchema(root);
   if (!reference.startsWith("#/")) return undefined;
   let at: unknown = root;

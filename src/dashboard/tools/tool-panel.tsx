@@ -2,15 +2,15 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
-import { failureOf } from "../server/failure-of.ts";
+import { describeFailure } from "../server/failure-of.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { useConnection, useMay } from "../server/use-server.ts";
+import { useConnection, useHasScope } from "../server/use-server.ts";
 import { useGo, approvalPath } from "../show/address.ts";
-import { Inert, JsonBlock, ToolName } from "../show/inert.tsx";
+import { UntrustedText, JsonBlock, ToolName } from "../show/inert.tsx";
 import { Panel } from "../show/panel.tsx";
 import { Fact, Loading, Notice, Section } from "../show/parts.tsx";
-import { ALL_READABLE, InputForm, asJson } from "./input-form.tsx";
-import { firstValue, isSchema } from "./schema-shape.ts";
+import { NO_UNREADABLE_PATHS, InputForm, castJson } from "./input-form.tsx";
+import { createInitialValue, isSchema } from "./schema-shape.ts";
 import { Hints, type Tool } from "./tool-hints.tsx";
 import { TriedResult } from "./tried-result.tsx";
 
@@ -23,11 +23,11 @@ export function ToolPanel({ toolName }: { readonly toolName: string }): ReactNod
   });
   const close = (): void => go("/tools", { keepQuery: true });
   return (
-    <Panel label="Tool" closes="tool" title={<ToolName name={toolName} />} onClose={close}>
+    <Panel label="Tool" subject="tool" title={<ToolName name={toolName} />} onClose={close}>
       {data === undefined && error === null && <Loading />}
       {error !== null && (
-        <Notice isFailure title={failureOf(error).isGone ? "There is no such tool." : "The tool could not be read."}>
-          <Inert text={failureOf(error).text} maxLength={1_000} />
+        <Notice isFailure title={describeFailure(error).isGone ? "There is no such tool." : "The tool could not be read."}>
+          <UntrustedText text={describeFailure(error).text} maxLength={1_000} />
         </Notice>
       )}
       {data !== undefined && <ToolDetails tool={data} />}
@@ -44,13 +44,13 @@ function ToolDetails({ tool }: { readonly tool: Tool }): ReactNode {
       </div>
       {title !== undefined && (
         <p className="prose">
-          <Inert text={title} />
+          <UntrustedText text={title} />
         </p>
       )}
       <p className="prose muted">
-        <Inert text={description} maxLength={4_000} />
+        <UntrustedText text={description} maxLength={4_000} />
       </p>
-      <TryForm tool={tool} />
+      <TryToolForm tool={tool} />
       <details className="details">
         <summary>Schemas</summary>
         <JsonBlock value={inputSchema} label="Schema of the input" />
@@ -58,11 +58,11 @@ function ToolDetails({ tool }: { readonly tool: Tool }): ReactNode {
       </details>
       <dl className="facts">
         <Fact name="Toolset">
-          <Inert text={toolset} />
+          <UntrustedText text={toolset} />
         </Fact>
         {tags.length > 0 && (
           <Fact name="Tags">
-            <Inert text={tags.join(", ")} />
+            <UntrustedText text={tags.join(", ")} />
           </Fact>
         )}
       </dl>
@@ -70,16 +70,16 @@ function ToolDetails({ tool }: { readonly tool: Tool }): ReactNode {
   );
 }
 
-function TryForm({ tool }: { readonly tool: Tool }): ReactNode {
+function TryToolForm({ tool }: { readonly tool: Tool }): ReactNode {
   const { name, inputSchema } = tool;
   const { client } = useConnection();
-  const may = useMay();
+  const may = useHasScope();
   const schema = isSchema(inputSchema) ? inputSchema : {};
-  const [value, setValue] = useState<unknown>(() => firstValue(schema, schema) ?? {});
-  const [unreadable, setUnreadable] = useState(ALL_READABLE);
+  const [value, setValue] = useState<unknown>(() => createInitialValue(schema, schema) ?? {});
+  const [unreadable, setUnreadable] = useState(NO_UNREADABLE_PATHS);
   const run = useMutation({
     mutationFn: async (isSimulated: boolean) => {
-      const body = { calls: [{ name, input: asJson(value) }] };
+      const body = { calls: [{ name, input: castJson(value) }] };
       const { results } = isSimulated ? await client.call("simulate", { body }) : await client.call("execute", { body });
       return results[0];
     },
@@ -101,7 +101,7 @@ function TryForm({ tool }: { readonly tool: Tool }): ReactNode {
         )}
         {run.isPending && (
           <span className="muted" role="status">
-            {run.variables ? "Running…" : <WaitsForApproval toolName={name} />}
+            {run.variables ? "Running…" : <WaitingNotice toolName={name} />}
           </span>
         )}
       </div>
@@ -115,7 +115,7 @@ function TryForm({ tool }: { readonly tool: Tool }): ReactNode {
  * A link to the approval of the running call: the one of this tool that was not open before, as the call's id is not known yet. The menu polls the
  * list.
  */
-function WaitsForApproval({ toolName }: { readonly toolName: string }): ReactNode {
+function WaitingNotice({ toolName }: { readonly toolName: string }): ReactNode {
   const { client } = useConnection();
   const { data } = useQuery({ queryKey: ["approvals"], queryFn: ({ signal }) => client.call("listApprovals", { signal }) });
   const [before] = useState(() => new Set(data?.approvals.map(({ id }) => id)));

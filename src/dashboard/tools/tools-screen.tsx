@@ -4,12 +4,12 @@ import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { ReadState } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-server.ts";
-import { toolPath, useAddressValue } from "../show/address.ts";
-import { Inert, ToolName } from "../show/inert.tsx";
-import { Notice, ScreenHead, SearchField } from "../show/parts.tsx";
-import { MAX_WORDS } from "../show/words.ts";
+import { toolPath, useQueryValue } from "../show/address.ts";
+import { UntrustedText, ToolName } from "../show/inert.tsx";
+import { Notice, ScreenHeader, SearchField } from "../show/parts.tsx";
+import { MAX_SEARCH_CHARS } from "../show/words.ts";
 import { useListKeys } from "../show/use-list-keys.ts";
-import { usePaused } from "../show/use-paused.ts";
+import { useDebounced } from "../show/use-paused.ts";
 import { useTitle } from "../show/use-title.ts";
 import { Hints, type Tool } from "./tool-hints.tsx";
 import { ToolPanel } from "./tool-panel.tsx";
@@ -18,8 +18,8 @@ const PAGE = 100;
 
 export function ToolsScreen({ toolName }: { readonly toolName: string | undefined }): ReactNode {
   const { client } = useConnection();
-  const [words, setWords] = useAddressValue("q");
-  const searched = usePaused(words.trim().slice(0, MAX_WORDS));
+  const [words, setWords] = useQueryValue("q");
+  const searched = useDebounced(words.trim().slice(0, MAX_SEARCH_CHARS));
   const { data, error, hasNextPage, fetchNextPage } = useInfiniteQuery({
     queryKey: ["tools", searched],
     initialPageParam: undefined as string | undefined,
@@ -37,9 +37,9 @@ export function ToolsScreen({ toolName }: { readonly toolName: string | undefine
   return (
     <div className={isChosen ? "split with-panel with-wide-panel" : "split"}>
       <div className="split-main">
-        <ScreenHead title="Tools">
+        <ScreenHeader title="Tools">
           <SearchField label="Search name and description" value={words} onChange={setWords} />
-        </ScreenHead>
+        </ScreenHeader>
         <ReadState title="The tools could not be read." error={error} data={data} />
         {data !== undefined && tools.length === 0 && (
           <Notice title={searched === "" ? "There are no tools." : "No tools match."}>
@@ -75,7 +75,7 @@ function ToolList({ tools, toolName }: { readonly tools: readonly Tool[]; readon
               <Hints tool={tool} />
             </span>
             <span className="card-text muted">
-              <Inert text={tool.description} maxLength={140} />
+              <UntrustedText text={tool.description} maxLength={140} />
             </span>
           </Link>
         </li>

@@ -2,10 +2,10 @@
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
 import { ResultSection } from "../call/result-section.tsx";
-import { Inert } from "../show/inert.tsx";
+import { UntrustedText } from "../show/inert.tsx";
 import { Badge } from "../show/parts.tsx";
-import { span } from "../show/words.ts";
-import { ORIGINS } from "../timeline/origins.ts";
+import { formatDuration } from "../show/words.ts";
+import { ORIGIN_LABELS } from "../timeline/origins.ts";
 
 export function TriedResult({ result }: { readonly result: AnswerOf<"execute">["results"][number] }): ReactNode {
   const { status, origin, durationMs, error } = result;
@@ -15,20 +15,20 @@ export function TriedResult({ result }: { readonly result: AnswerOf<"execute">["
         <Badge tone={status === "ok" ? "good" : status === "error" ? "bad" : "warn"}>{error?.code.replaceAll("_", " ") ?? status}</Badge>
         <span className="nowrap">
           <span className={`origin origin-${origin}`} aria-hidden="true">
-            {ORIGINS[origin].mark}
+            {ORIGIN_LABELS[origin].mark}
           </span>{" "}
           {origin}
         </span>
-        <span className="muted number">{span(durationMs)}</span>
+        <span className="muted number">{formatDuration(durationMs)}</span>
       </div>
       {error !== undefined && (
         <div className="failure">
           <p className="prose">
-            <Inert text={error.message} maxLength={4_096} />
+            <UntrustedText text={error.message} maxLength={4_096} />
           </p>
           {error.details?.map((line, index) => (
             <p key={index} className="muted">
-              <Inert text={line} maxLength={500} />
+              <UntrustedText text={line} maxLength={500} />
             </p>
           ))}
         </div>

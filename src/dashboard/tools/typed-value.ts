@@ -3,15 +3,15 @@
 /** The value of a text, undefined if it is empty; or the reason why it has none. */
 export type TypedValue = { readonly value: unknown; readonly problem?: undefined } | { readonly problem: string };
 
-export function typedNumber(text: string): TypedValue {
+export function parseTypedNumber(text: string): TypedValue {
   const typed = text.trim();
   if (typed === "") return { value: undefined };
   const value = Number(typed);
   if (Number.isNaN(value)) return { problem: "This is not a number." };
-  return isExact(value, typed) ? { value } : { problem: tooLong(typed) };
+  return isExact(value, typed) ? { value } : { problem: formatTooLong(typed) };
 }
 
-export function typedJson(text: string): TypedValue {
+export function parseTypedJson(text: string): TypedValue {
   if (text.trim() === "") return { value: undefined };
   const inexact: string[] = [];
   try {
@@ -21,7 +21,7 @@ export function typedJson(text: string): TypedValue {
       return one;
     });
     const [first] = inexact;
-    return first === undefined ? { value } : { problem: tooLong(first) };
+    return first === undefined ? { value } : { problem: formatTooLong(first) };
   } catch (thrown: unknown) {
     return { problem: `This is not JSON: ${thrown instanceof Error ? thrown.message.slice(0, 200) : String(thrown)}` };
   }
@@ -31,6 +31,6 @@ function isExact(value: number, text: string): boolean {
   return Number.isFinite(value) && (!/^-?\d+$/u.test(text) || BigInt(value) === BigInt(text));
 }
 
-function tooLong(text: string): string {
+function formatTooLong(text: string): string {
   return `A number does not keep all digits of ${text.slice(0, 40)}. Send it as a string, where the tool takes one.`;
 }

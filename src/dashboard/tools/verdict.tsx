@@ -1,27 +1,27 @@
 /** The server's check of an input before it is sent: whether it is valid, and what would be repaired. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
-import { failureOf } from "../server/failure-of.ts";
-import { Inert } from "../show/inert.tsx";
+import { describeFailure } from "../server/failure-of.ts";
+import { UntrustedText } from "../show/inert.tsx";
 import { Badge } from "../show/parts.tsx";
 
-interface VerdictProps {
+interface InputCheckProps {
   readonly unreadable: ReadonlySet<string>;
   readonly check: AnswerOf<"checkTool"> | undefined;
   readonly failure: Error | null;
 }
 
-export function Verdict({ unreadable, check, failure }: VerdictProps): ReactNode {
+export function InputCheck({ unreadable, check, failure }: InputCheckProps): ReactNode {
   return (
     <div className="verdict" role="status">
-      <VerdictText unreadable={unreadable} check={check} failure={failure} />
+      <InputCheckText unreadable={unreadable} check={check} failure={failure} />
     </div>
   );
 }
 
-function VerdictText({ unreadable, check, failure }: VerdictProps): ReactNode {
+function InputCheckText({ unreadable, check, failure }: InputCheckProps): ReactNode {
   if (unreadable.size > 0) return <Badge tone="warn">A field cannot be read: nothing is sent until it can.</Badge>;
-  if (failure !== null) return <Inert text={failureOf(failure).text} maxLength={500} />;
+  if (failure !== null) return <UntrustedText text={describeFailure(failure).text} maxLength={500} />;
   if (check === undefined) return <span className="muted">Checking…</span>;
   return (
     <>
@@ -40,7 +40,7 @@ function Lines({ lines }: { readonly lines: readonly string[] }): ReactNode {
     <ul className="lines">
       {lines.slice(0, 50).map((line, index) => (
         <li key={index}>
-          <Inert text={line} maxLength={500} />
+          <UntrustedText text={line} maxLength={500} />
         </li>
       ))}
     </ul>

@@ -8,46 +8,46 @@ import { seededRandom } from "../../core/base/seeded-random.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { type Validator, compileSchema } from "../../schema/compile-schema.ts";
 import { exampleValue } from "../../schema/example/example-value.ts";
-import { type Subject, isOfThing, isState } from "../../schema/example/given.ts";
-import { plainName } from "../../schema/example/name-words.ts";
+import { type Subject, isUnambiguousName, isStateName } from "../../schema/example/given.ts";
+import { normalizeName } from "../../schema/example/name-words.ts";
 import { RandomStream } from "../../schema/example/random-stream.ts";
-import { listIn, pageFacts, peopleIn, personAsked, stateTold, statesAfter, thingIn, usualSchema, withKnown } from "./answer-shape.ts";
-import { changesIn, limitIn, matches, offsetIn, queryOf, takesPages } from "./read-input.ts";
-import { type Change, Records, type Thing, bounded, remembered } from "./records.ts";
+import { findList, pageFacts, detectPeople, findRequestedPerson, impliedState, possibleStates, extractRecord, usualSchema, withKnownValues } from "./answer-shape.ts";
+import { readChanges, readLimit, matchesSearch, readOffset, searchKeyOf, acceptsPaging } from "./read-input.ts";
+import { type RecordChange, Records, type GeneratedRecord, withoutLargeValues, mergeRecord } from "./records.ts";
 import {
   type Identity,
   type ToolIntent,
-  idNames,
-  idText,
-  identityIn,
-  intentTold,
-  isTaking,
-  listIntent,
-  madeBy,
-  othersIn,
+  idFields,
+  toIdText,
+  findIdentity,
+  describedIntent,
+  isBookingVerb,
+  asListIntent,
+  createdNoun,
+  findOtherIds,
   toolIntent,
 } from "./tool-intent.ts";
 import { type ToolFacts, factsOf } from "./tool-facts.ts";
-import { stepWorld } from "../world.ts";
+import { runReducerStep } from "../world.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** How often a new record is drawn again because its id is taken. */
 const MAX_REDRAWS = 8;
 /** Number of generated records in a list besides the known ones. */
-const MORE_IN_LIST = 2;
+const EXTRA_LIST_ITEMS = 2;
 /** The names of the facts about an array. */
-const OF_LIST = pageFacts({ total: 0, shown: 0, offset: 0, limit: 0 });
+const LIST_FACTS = pageFacts({ total: 0, shown: 0, offset: 0, limit: 0 });
 const usualSchemas = new WeakMap<Tool, Map<boolean, JsonSchema>>();
 const validators = new WeakMap<Tool, Validator>();
 
 /** Whether a schema accepts any object: such a tool is answered like one without a schema, by the usual answer. */
-function saysNothing(schema: JsonSchema | undefined): boolean {
+function acceptsAnyObject(schema: JsonSchema | undefined): boolean {
   if (schema === undefined || schema === true) return true;
   if (schema === false) return false;
   return Object.entries(schema).every(([keyword, value]) => {
     if (keyword === "type") return value === "object" || (Array.isArray(value) && value.includes("object"));
     if (keyword === "additionalProperties") return value === true || isEmpty(value);
-    return keyword === "properties" ? isEmpty(value) : OF_NO_VALUE.has(keyword);
+    return keyword === "properties" ? isEmpty(value) : ANNOTATION_KEYWORDS.has(keyword);
   });
 }
 
@@ -55,7 +55,7 @@ function isEmpty(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
-const OF_NO_VALUE = new Set(["$schema", "$id", "$comment", "title", "description"]);
+const ANNOTATION_KEYWORDS = new Set(["$schema", "$id", "$comment", "title", "description"]);
 
 export class ExampleCall {
   readonly #request: EngineRequest;
@@ -75,25 +75,25 @@ export class ExampleCall {
     const { tool, input } = request;
     this.#request = request;
     this.#tool = tool;
-    this.#outputSchema = saysNothing(tool.outputSchema) ? undefined : tool.outputSchema;
-    this.#input = bounded(input);
+    this.#outputSchema = acceptsAnyObject(tool.outputSchema) ? undefined : tool.outputSchema;
+    this.#input = withoutLargeValues(input);
     this.#context = context;
     const { variation = "" } = context;
     this.#seed = `${seed}|${variation === "" ? "" : `${variation}|`}${context.toolName}|${canonicalJson(input)}`;
     this.#factsSeed = Math.floor(seededRandom(`${seed}|facts|${variation}`).next() * 4_294_967_296);
-    this.#intent = this.#outputSchema === undefined ? this.#intentTold() : toolIntent(context.toolName);
+    this.#intent = this.#outputSchema === undefined ? this.#readIntent() : toolIntent(context.toolName);
     this.#facts = factsOf(seed, tool, this.#intent);
     this.#records = new Records(context.state);
   }
 
-  #intentTold(): ToolIntent {
-    const told = intentTold(this.#context.toolName, this.#tool.description);
-    const isNamed = identityIn(this.#input, told.noun)?.of === "noun";
-    return listIntent(told, { isNamed, takesPages: takesPages(this.#tool) });
+  #readIntent(): ToolIntent {
+    const told = describedIntent(this.#context.toolName, this.#tool.description);
+    const isNamed = findIdentity(this.#input, told.noun)?.of === "noun";
+    return asListIntent(told, { isNamed, takesPages: acceptsPaging(this.#tool) });
   }
 
   answer(): JsonValue {
-    if (this.#tool.reducer !== undefined) return this.#reduced();
+    if (this.#tool.reducer !== undefined) return this.#answerByReducer();
     switch (this.#intent.verb) {
       case "create":
         return this.#create();
@@ -111,9 +111,9 @@ export class ExampleCall {
   }
 
   /** Answers by the tool's reducer, which keeps the state, so nothing is recorded. The answer has all facts, unless they violate the schema. */
-  #reduced(): JsonValue {
+  #answerByReducer(): JsonValue {
     const outputSchema = this.#outputSchema;
-    const step = stepWorld(this.#request, this.#context);
+    const step = runReducerStep(this.#request, this.#context);
     if (step === undefined) return this.#draw(this.#input);
     const { facts } = step;
     let output: JsonValue = facts;
@@ -128,125 +128,125 @@ export class ExampleCall {
 
   #create(): JsonValue {
     const { noun } = this.#intent;
-    const asked = identityIn(this.#input, noun);
+    const asked = findIdentity(this.#input, noun);
     const named = asked?.of === "noun" ? asked : undefined;
     let output = this.#draw(this.#input);
-    let identity = this.#newIdentity(output);
+    let identity = this.#findNewIdentity(output);
     for (let turn = 1; turn <= MAX_REDRAWS && identity !== undefined; turn++) {
       if (this.#records.find(identity.nouns, identity.id) === undefined) break;
       output = this.#draw(this.#input, { turn });
-      identity = this.#newIdentity(output);
+      identity = this.#findNewIdentity(output);
     }
-    const { nouns, id } = identity ?? named ?? { nouns: [noun], id: `#${this.#records.of([noun]).length + 1}` };
-    const values = { ...this.#input, ...this.#made(output) };
-    this.#records.put([remembered(undefined, { nouns, id, values, isNew: true })]);
+    const { nouns, id } = identity ?? named ?? { nouns: [noun], id: `#${this.#records.listByNouns([noun]).length + 1}` };
+    const values = { ...this.#input, ...this.#createdValues(output) };
+    this.#records.put([mergeRecord(undefined, { nouns, id, values, isNew: true })]);
     return output;
   }
 
   /** The id of a new record in an answer, other than the ids in the input: that of the booking, when a flight is booked. */
-  #newIdentity(output: JsonValue): Identity | undefined {
+  #findNewIdentity(output: JsonValue): Identity | undefined {
     const { word } = this.#intent;
-    const noun = madeBy(this.#intent, output);
-    const asked = new Set(Object.keys(this.#input).map(plainName));
-    const values = Object.entries(thingIn(output, { noun })).filter(([name]) => !asked.has(plainName(name)));
-    const identity = identityIn(Object.fromEntries(values), noun);
-    return identity?.of === "other" && isTaking(word) ? { ...identity, nouns: identity.nouns.slice(0, 1) } : identity;
+    const noun = createdNoun(this.#intent, output);
+    const asked = new Set(Object.keys(this.#input).map(normalizeName));
+    const values = Object.entries(extractRecord(output, { noun })).filter(([name]) => !asked.has(normalizeName(name)));
+    const identity = findIdentity(Object.fromEntries(values), noun);
+    return identity?.of === "other" && isBookingVerb(word) ? { ...identity, nouns: identity.nouns.slice(0, 1) } : identity;
   }
 
   /** The record that the input names. An id of something else also identifies the noun: one subscription for one user. */
-  #named(): Identity | undefined {
+  #findNamedIdentity(): Identity | undefined {
     const { noun, verb } = this.#intent;
-    const identity = identityIn(this.#input, noun);
+    const identity = findIdentity(this.#input, noun);
     if (identity === undefined || noun === "") return identity;
-    if (identity.of === "noun") return this.#byNumber(identity);
+    if (identity.of === "noun") return this.#resolveNumber(identity);
     return identity.of === "whole" && verb !== "remove" ? identity : { ...identity, nouns: identity.nouns.slice(1) };
   }
 
   /** Also finds a record that is known by its id by its number. */
-  #byNumber(identity: Identity): Identity {
+  #resolveNumber(identity: Identity): Identity {
     const { nouns, id, kind, key } = identity;
     if (kind === "id" || this.#records.find(nouns, id) !== undefined) return identity;
-    const known = this.#records.of(nouns).find(({ values }) => idText(values[kind]) === id || idText(values[key]) === id);
+    const known = this.#records.listByNouns(nouns).find(({ values }) => toIdText(values[kind]) === id || toIdText(values[key]) === id);
     return known === undefined ? identity : { ...identity, nouns: known.nouns, id: known.id };
   }
 
   #read(): JsonValue {
     const { noun, isPlural } = this.#intent;
-    const identity = this.#named();
+    const identity = this.#findNamedIdentity();
     if (isPlural && identity?.of !== "noun") return this.#list();
-    if (identity === undefined) return this.#readUnnamed();
-    const known = this.#knownOrGone(identity);
-    const output = this.#draw({ ...this.#input, ...known?.values, ...this.#spelled(identity) });
-    const values = { ...thingIn(output, { noun }), ...known?.values };
-    this.#remember(known, { nouns: identity.nouns, id: identity.id, values });
+    if (identity === undefined) return this.#readWithoutId();
+    const known = this.#findKnownRecord(identity);
+    const output = this.#draw({ ...this.#input, ...known?.values, ...this.#idFields(identity) });
+    const values = { ...extractRecord(output, { noun }), ...known?.values };
+    this.#storeRecord(known, { nouns: identity.nouns, id: identity.id, values });
     return output;
   }
 
   /** Answers a read without an id by the latest record that matches the input. */
-  #readUnnamed(): JsonValue {
+  #readWithoutId(): JsonValue {
     const { noun } = this.#intent;
     const known = this.#records
-      .of([noun])
-      .findLast((thing) => !thing.isGone && (thing.isNew || this.#outputSchema !== undefined) && matches(thing, this.#input, undefined));
+      .listByNouns([noun])
+      .findLast((thing) => !thing.isGone && (thing.isNew || this.#outputSchema !== undefined) && matchesSearch(thing, this.#input, undefined));
     const output = this.#draw({ ...known?.values, ...this.#input });
-    const identity = identityIn(thingIn(output, { noun }), noun);
+    const identity = findIdentity(extractRecord(output, { noun }), noun);
     if (identity?.of === "noun" && identity.kind === "id" && noun !== "")
-      this.#remember(this.#records.find(identity.nouns, identity.id), {
+      this.#storeRecord(this.#records.find(identity.nouns, identity.id), {
         nouns: identity.nouns,
         id: identity.id,
-        values: thingIn(output, { noun }),
+        values: extractRecord(output, { noun }),
       });
     return output;
   }
 
   #update(): JsonValue {
     const { noun } = this.#intent;
-    const identity = this.#named();
+    const identity = this.#findNamedIdentity();
     if (identity === undefined) return this.#draw(this.#input);
-    const known = this.#knownOrGone(identity);
-    const told = stateTold(this.#intent);
-    const before = Object.entries(known?.values ?? {}).filter(([name, value]) => told === undefined || (!isState(name) && value !== null));
-    const values = { ...Object.fromEntries(before), ...changesIn(this.#input, identity, noun) };
-    const output = this.#draw({ ...this.#input, ...values, ...this.#spelled(identity) });
+    const known = this.#findKnownRecord(identity);
+    const told = impliedState(this.#intent);
+    const before = Object.entries(known?.values ?? {}).filter(([name, value]) => told === undefined || (!isStateName(name) && value !== null));
+    const values = { ...Object.fromEntries(before), ...readChanges(this.#input, identity, noun) };
+    const output = this.#draw({ ...this.#input, ...values, ...this.#idFields(identity) });
     const state = told === undefined ? {} : { status: told };
-    const drawn = this.#outputSchema === undefined ? {} : thingIn(output, { noun });
-    this.#records.put([remembered(known, { nouns: identity.nouns, id: identity.id, values: { ...state, ...values, ...drawn } })]);
+    const drawn = this.#outputSchema === undefined ? {} : extractRecord(output, { noun });
+    this.#records.put([mergeRecord(known, { nouns: identity.nouns, id: identity.id, values: { ...state, ...values, ...drawn } })]);
     return output;
   }
 
   #remove(): JsonValue {
-    const identity = this.#named();
+    const identity = this.#findNamedIdentity();
     if (identity === undefined) return this.#draw(this.#input);
-    const known = this.#knownOrGone(identity);
+    const known = this.#findKnownRecord(identity);
     const { status: _, ...values } = this.#outputSchema === undefined ? {} : (known?.values ?? {});
-    const output = this.#draw({ ...values, ...this.#input, ...this.#spelled(identity) });
-    this.#records.put([{ ...remembered(known, { nouns: identity.nouns, id: identity.id, values: {} }), values: {}, isGone: true }]);
+    const output = this.#draw({ ...values, ...this.#input, ...this.#idFields(identity) });
+    this.#records.put([{ ...mergeRecord(known, { nouns: identity.nouns, id: identity.id, values: {} }), values: {}, isGone: true }]);
     return output;
   }
 
   #list(): JsonValue {
     const { noun } = this.#intent;
-    const query = queryOf(this.#context.toolName, this.#input);
-    const all = this.#records.of([noun, noun.split("_").at(-1) ?? noun]);
-    const found = all.filter((thing) => !thing.isGone && matches(thing, this.#input, query));
+    const query = searchKeyOf(this.#context.toolName, this.#input);
+    const all = this.#records.listByNouns([noun, noun.split("_").at(-1) ?? noun]);
+    const found = all.filter((thing) => !thing.isGone && matchesSearch(thing, this.#input, query));
     const things = [...found.filter(({ isNew }) => isNew), ...found.filter(({ isNew }) => !isNew)];
     const isListed = all.some(({ queries }) => queries.includes(query));
-    const limit = limitIn(this.#input);
-    const offset = offsetIn(this.#input);
+    const limit = readLimit(this.#input);
+    const offset = readOffset(this.#input);
     const page = things.slice(offset);
-    const more = isListed || offset > 0 ? 0 : things.length > 0 ? MORE_IN_LIST : undefined;
+    const more = isListed || offset > 0 ? 0 : things.length > 0 ? EXTRA_LIST_ITEMS : undefined;
     const subject: Subject = {
       ...this.#subject(),
-      ...peopleIn(this.#intent, this.#input),
-      records: page.map((thing) => this.#asRecord(thing)),
+      ...detectPeople(this.#intent, this.#input),
+      records: page.map((thing) => this.#toRecord(thing)),
       ...(more !== undefined && { more }),
-      ofList: OF_LIST,
+      ofList: LIST_FACTS,
       lists: new Map(),
     };
     const first = this.#draw(this.#input, { subject });
-    const list = listIn(first, subject);
+    const list = findList(first, subject);
     if (list === undefined && things.length === 0) return first;
-    this.#listed(list ?? [], { things: page, all, query, noun });
+    this.#recordListItems(list ?? [], { things: page, all, query, noun });
     const shown = list?.length ?? page.length;
     const total = Math.max(things.length, shown > 0 ? offset + shown : 0);
     const { page: firstPage, ...counts } = pageFacts({ total, shown, offset, limit: limit ?? 0 });
@@ -257,27 +257,27 @@ export class ExampleCall {
   }
 
   /** Records the generated items of a list, so that they can be read and are listed again. */
-  #listed(
+  #recordListItems(
     list: readonly JsonValue[],
     {
       things,
       all,
       query,
       noun,
-    }: { readonly things: readonly Thing[]; readonly all: readonly Thing[]; readonly query: string; readonly noun: string },
+    }: { readonly things: readonly GeneratedRecord[]; readonly all: readonly GeneratedRecord[]; readonly query: string; readonly noun: string },
   ): void {
-    const found: Thing[] = things.filter(({ queries }) => !queries.includes(query)).map((thing) => remembered(thing, { ...thing, query }));
+    const found: GeneratedRecord[] = things.filter(({ queries }) => !queries.includes(query)).map((thing) => mergeRecord(thing, { ...thing, query }));
     for (const item of list.slice(things.length)) {
-      const identity = isJsonObject(item) ? identityIn(item, noun) : undefined;
+      const identity = isJsonObject(item) ? findIdentity(item, noun) : undefined;
       if (identity === undefined || !isJsonObject(item)) continue;
       const isKnown = all.some(({ id, nouns }) => id === identity.id && nouns.some((word) => identity.nouns.includes(word)));
-      if (!isKnown) found.push(remembered(undefined, { nouns: [...identity.nouns, noun], id: identity.id, values: item, query }));
+      if (!isKnown) found.push(mergeRecord(undefined, { nouns: [...identity.nouns, noun], id: identity.id, values: item, query }));
     }
     this.#records.put(found);
   }
 
   /** @throws ToolError `not_found` for a record that was removed */
-  #knownOrGone({ nouns, id }: Identity): Thing | undefined {
+  #findKnownRecord({ nouns, id }: Identity): GeneratedRecord | undefined {
     const known = this.#records.find(nouns, id);
     if (known?.isGone !== true) return known;
     const word = (nouns[0] ?? "thing").replaceAll("_", " ");
@@ -289,28 +289,28 @@ export class ExampleCall {
   }
 
   /** The values of a new record to keep, without a status that only describes the call. */
-  #made(output: JsonValue): JsonObject {
-    const values = thingIn(output, { noun: madeBy(this.#intent, output) });
+  #createdValues(output: JsonValue): JsonObject {
+    const values = extractRecord(output, { noun: createdNoun(this.#intent, output) });
     if (this.#outputSchema !== undefined) return values;
     const { status: _, ...rest } = values;
     return rest;
   }
 
   /** The id under the names that it may have in an answer. */
-  #spelled({ nouns, key, kind }: Identity): JsonObject {
+  #idFields({ nouns, key, kind }: Identity): JsonObject {
     const id = this.#input[key];
     if (id === undefined) return {};
     if (this.#outputSchema === undefined) return { [key]: id };
-    return kind === "number" ? { number: id, [key]: id } : { ...idNames(nouns, id), [key]: id };
+    return kind === "number" ? { number: id, [key]: id } : { ...idFields(nouns, id), [key]: id };
   }
 
-  #asRecord({ nouns, id, values }: Thing): JsonObject {
+  #toRecord({ nouns, id, values }: GeneratedRecord): JsonObject {
     if (id.startsWith("#")) return values;
-    return this.#outputSchema === undefined ? { id, ...values } : { ...idNames(nouns, id), ...values };
+    return this.#outputSchema === undefined ? { id, ...values } : { ...idFields(nouns, id), ...values };
   }
 
-  #remember(known: Thing | undefined, change: Change): void {
-    const thing = remembered(known, change);
+  #storeRecord(known: GeneratedRecord | undefined, change: RecordChange): void {
+    const thing = mergeRecord(known, change);
     if (known === undefined || canonicalJson(known.values) !== canonicalJson(thing.values)) this.#records.put([thing]);
   }
 
@@ -322,10 +322,10 @@ export class ExampleCall {
     const outputSchema = this.#outputSchema;
     const random = seededRandom(turn === 0 ? this.#seed : `${this.#seed}|${turn}`);
     const factsSeed = this.#factsSeed;
-    const { about, house } = this.#facts;
+    const { topic, sharedValues } = this.#facts;
     if (outputSchema === undefined)
-      return withKnown(
-        exampleValue(this.#usualSchema(), { random, given: { ...subject.named, ...this.#related(), ...given }, subject, about, factsSeed })
+      return withKnownValues(
+        exampleValue(this.#usualSchema(), { random, given: { ...subject.named, ...this.#relatedValues(), ...given }, subject, about: topic, factsSeed })
           .value,
         {
           known: given,
@@ -336,39 +336,39 @@ export class ExampleCall {
       );
     const drawn = exampleValue(outputSchema, {
       random,
-      usual: house,
-      given: { ...subject.named, ...this.#related(), ...given },
+      usual: sharedValues,
+      given: { ...subject.named, ...this.#relatedValues(), ...given },
       subject,
-      about,
+      about: topic,
       factsSeed,
     });
     if (drawn.valid) return drawn.value;
     // known values may leave no value that matches: a valid answer is preferred to a consistent one
-    const plain = exampleValue(outputSchema, { random, about });
+    const plain = exampleValue(outputSchema, { random, about: topic });
     return plain.valid ? plain.value : drawn.value;
   }
 
   /** The known values of other records that the call names, such as the booked hotel: its city, and its name as `hotel_name`. */
-  #related(): JsonObject {
-    const others = othersIn(this.#input, isTaking(this.#intent.word) ? "" : this.#intent.noun);
+  #relatedValues(): JsonObject {
+    const others = findOtherIds(this.#input, isBookingVerb(this.#intent.word) ? "" : this.#intent.noun);
     const values = others.flatMap(({ owner, id }) =>
       Object.entries(this.#records.find([owner], id)?.values ?? {}).map(
-        ([name, value]) => [isOfThing(name) ? name : `${owner}_${plainName(name)}`, value] as const,
+        ([name, value]) => [isUnambiguousName(name) ? name : `${owner}_${normalizeName(name)}`, value] as const,
       ),
     );
     return Object.fromEntries(values);
   }
 
   #subject(): Subject {
-    const limit = limitIn(this.#input);
-    const states = statesAfter(this.#intent);
-    const named = this.#intent.verb === "create" ? undefined : identityIn(this.#input, this.#intent.noun);
-    const people = peopleIn(this.#intent, this.#input);
-    const person = people.atMost === undefined ? undefined : personAsked(this.#input);
+    const limit = readLimit(this.#input);
+    const states = possibleStates(this.#intent);
+    const named = this.#intent.verb === "create" ? undefined : findIdentity(this.#input, this.#intent.noun);
+    const people = detectPeople(this.#intent, this.#input);
+    const person = people.atMost === undefined ? undefined : findRequestedPerson(this.#input);
     return {
       noun: this.#intent.noun,
       ...(person !== undefined && { named: person, atMost: 1 }),
-      factsOf: (id) => this.#records.withId(id)?.values,
+      factsOf: (id) => this.#records.findById(id)?.values,
       ...(named !== undefined && named.of !== "other" && { id: named.id }),
       ...(limit !== undefined && person === undefined && { atMost: limit }),
       ...(states !== undefined && { states }),
@@ -376,7 +376,7 @@ export class ExampleCall {
   }
 
   #usualSchema(): JsonSchema {
-    const isNamed = identityIn(this.#input, this.#intent.noun)?.of === "noun";
+    const isNamed = findIdentity(this.#input, this.#intent.noun)?.of === "noun";
     const schemas = getOrAdd(usualSchemas, this.#tool, () => new Map());
     return getOrAdd(schemas, isNamed, () => usualSchema(this.#tool, this.#intent, isNamed));
   }

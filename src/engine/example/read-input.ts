@@ -1,9 +1,9 @@
 /** Reads from the input of a call which records it is about: changes, filters, page. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { plainName } from "../../schema/example/name-words.ts";
+import { normalizeName } from "../../schema/example/name-words.ts";
 import type { Tool } from "../../core/tool.ts";
-import type { Thing } from "./records.ts";
+import type { GeneratedRecord } from "./records.ts";
 import type { Identity } from "./tool-intent.ts";
 
 const LIMITS = new Set("limit,count,size,page_size,per_page,max_results,max_items,top,top_k,top_n,num_results,n_results".split(","));
@@ -25,31 +25,31 @@ const CHANGES = new Set("changes,updates,fields,data,patch,values,properties,att
 
 /** Whether an input of this name selects a part of a list. */
 export function isPaging(name: string): boolean {
-  const plain = plainName(name);
+  const plain = normalizeName(name);
   return plain !== "size" && (LIMITS.has(plain) || OFFSETS.has(plain) || PAGES.has(plain) || CURSORS.has(plain));
 }
 
 /** Whether a tool can return a part of a list. */
-export function takesPages({ inputSchema }: Tool): boolean {
+export function acceptsPaging({ inputSchema }: Tool): boolean {
   const properties = typeof inputSchema === "object" ? inputSchema["properties"] : undefined;
   return typeof properties === "object" && properties !== null && Object.keys(properties).some(isPaging);
 }
 
 /** Number of items that the call asks for; undefined if it does not say. */
-export function limitIn(input: JsonObject): number | undefined {
+export function readLimit(input: JsonObject): number | undefined {
   for (const [name, value] of Object.entries(input)) {
     const wanted = typeof value === "string" && /^\d{1,6}$/u.test(value) ? Number(value) : value;
-    if (LIMITS.has(plainName(name)) && typeof wanted === "number" && Number.isInteger(wanted) && wanted >= 0) return wanted;
+    if (LIMITS.has(normalizeName(name)) && typeof wanted === "number" && Number.isInteger(wanted) && wanted >= 0) return wanted;
   }
   return undefined;
 }
 
 /** Number of items before the requested ones; infinite if it is known only from an earlier answer. */
-export function offsetIn(input: JsonObject): number {
-  const limit = limitIn(input);
+export function readOffset(input: JsonObject): number {
+  const limit = readLimit(input);
   let offset = 0;
   for (const [name, value] of Object.entries(input)) {
-    const plain = plainName(name);
+    const plain = normalizeName(name);
     const wanted = typeof value === "string" && /^\d{1,9}$/u.test(value) ? Number(value) : value;
     const count = typeof wanted === "number" && wanted > 0 ? Math.floor(wanted) : 0;
     if (OFFSETS.has(plain)) offset = Math.max(offset, count);
@@ -61,10 +61,10 @@ export function offsetIn(input: JsonObject): number {
 }
 
 /** The fields that an update sets: the input without its id, and the members of an object of changes; `new_name` sets `name`. */
-export function changesIn(input: JsonObject, { key }: Identity, noun: string): JsonObject {
+export function readChanges(input: JsonObject, { key }: Identity, noun: string): JsonObject {
   const changes: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(input)) {
-    const plain = plainName(name);
+    const plain = normalizeName(name);
     if (name === key || name === "__proto__") continue;
     if (isJsonObject(value) && (CHANGES.has(plain) || plain === noun)) Object.assign(changes, value);
     else changes[plain.startsWith("new_") && plain.length > 4 ? plain.slice(4) : name] = value;
@@ -73,8 +73,8 @@ export function changesIn(input: JsonObject, { key }: Identity, noun: string): J
 }
 
 /** Identifies the search of a call, whichever page it asks for. */
-export function queryOf(toolName: string, input: JsonObject): string {
-  const filters = Object.entries(input).filter(([name]) => !PAGING.has(plainName(name)));
+export function searchKeyOf(toolName: string, input: JsonObject): string {
+  const filters = Object.entries(input).filter(([name]) => !PAGING.has(normalizeName(name)));
   const text = canonicalJson([toolName, Object.fromEntries(filters)]);
   return text.length <= MAX_QUERY ? text : text.slice(0, MAX_QUERY);
 }
@@ -82,24 +82,24 @@ export function queryOf(toolName: string, input: JsonObject): string {
 const MAX_QUERY = 500;
 
 /** Whether a search finds a record: no filter contradicts it, and it contains the search text or was found by this search before. */
-export function matches({ values, queries }: Thing, input: JsonObject, query: string | undefined): boolean {
+export function matchesSearch({ values, queries }: GeneratedRecord, input: JsonObject, query: string | undefined): boolean {
   const wasFound = query !== undefined && queries.includes(query);
   let known: ReadonlyMap<string, JsonValue> | undefined;
   for (const [name, wanted] of Object.entries(input)) {
-    const plain = plainName(name);
+    const plain = normalizeName(name);
     if (typeof wanted === "object" || PAGING.has(plain) || FOLDERS.has(plain)) continue;
-    known ??= new Map(Object.entries(values).map(([key, value]) => [plainName(key), value]));
+    known ??= new Map(Object.entries(values).map(([key, value]) => [normalizeName(key), value]));
     const value = known.get(plain);
-    if (value !== undefined && typeof value !== "object" && folded(value) !== folded(wanted)) return false;
-    if (value === undefined && TEXT_SEARCH.has(plain) && !wasFound && !saysSo(values, folded(wanted))) return false;
+    if (value !== undefined && typeof value !== "object" && lowerCaseText(value) !== lowerCaseText(wanted)) return false;
+    if (value === undefined && TEXT_SEARCH.has(plain) && !wasFound && !containsText(values, lowerCaseText(wanted))) return false;
   }
   return true;
 }
 
-function folded(value: JsonValue): string {
+function lowerCaseText(value: JsonValue): string {
   return String(value).toLowerCase();
 }
 
-function saysSo(values: JsonObject, wanted: string): boolean {
+function containsText(values: JsonObject, wanted: string): boolean {
   return Object.values(values).some((value) => typeof value === "string" && value.toLowerCase().includes(wanted));
 }

@@ -4,7 +4,7 @@ import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../.
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** A record that was created, read or listed. */
-export interface Thing {
+export interface GeneratedRecord {
   readonly nouns: readonly string[];
   readonly id: string;
   readonly values: JsonObject;
@@ -25,48 +25,48 @@ const MAX_IN_SLOT = 8;
 /** Maximum number of searches that are kept for one record. */
 const MAX_QUERIES = 8;
 /** Maximum number of characters of JSON that are kept of one record. */
-const MAX_THING = 8_000;
+const MAX_RECORD_CHARS = 8_000;
 
 export class Records {
   readonly #state: ToolState;
   /** The records by slot, as far as they were read. */
-  readonly #slots: (readonly Thing[] | undefined)[] = [];
+  readonly #slots: (readonly GeneratedRecord[] | undefined)[] = [];
 
   constructor(state: ToolState) {
     this.#state = state;
   }
 
   /** The records known by one of these nouns, the oldest first, including removed ones. */
-  of(nouns: readonly string[]): readonly Thing[] {
-    const found: Thing[] = [];
+  listByNouns(nouns: readonly string[]): readonly GeneratedRecord[] {
+    const found: GeneratedRecord[] = [];
     for (let slot = 0; slot < SLOTS; slot++)
-      for (const thing of this.#in(slot)) if (thing.nouns.some((noun) => nouns.includes(noun))) found.push(thing);
+      for (const thing of this.#readSlot(slot)) if (thing.nouns.some((noun) => nouns.includes(noun))) found.push(thing);
     return found.sort((one, other) => one.at - other.at);
   }
 
-  find(nouns: readonly string[], id: string): Thing | undefined {
-    return this.#in(slotOf(id)).findLast((thing) => thing.id === id && thing.nouns.some((noun) => nouns.includes(noun)));
+  find(nouns: readonly string[], id: string): GeneratedRecord | undefined {
+    return this.#readSlot(slotOf(id)).findLast((thing) => thing.id === id && thing.nouns.some((noun) => nouns.includes(noun)));
   }
 
   /** The newest record with this id, whatever its noun. */
-  withId(id: string): Thing | undefined {
-    return this.#in(slotOf(id)).findLast((thing) => thing.id === id && !thing.isGone);
+  findById(id: string): GeneratedRecord | undefined {
+    return this.#readSlot(slotOf(id)).findLast((thing) => thing.id === id && !thing.isGone);
   }
 
   /** Adds the records, each in place of its earlier version. */
-  put(things: readonly Thing[]): void {
+  put(things: readonly GeneratedRecord[]): void {
     if (things.length === 0) return;
     let next = 0;
-    for (let slot = 0; slot < SLOTS; slot++) for (const { at } of this.#in(slot)) next = Math.max(next, at + 1);
+    for (let slot = 0; slot < SLOTS; slot++) for (const { at } of this.#readSlot(slot)) next = Math.max(next, at + 1);
     for (const thing of things) {
       const slot = slotOf(thing.id);
       this.#slots[slot] = undefined;
-      this.#state.update(KEYS[slot] ?? "", (before) => withThing(readThings(before), thing, next++));
+      this.#state.update(KEYS[slot] ?? "", (before) => withRecord(readRecords(before), thing, next++));
     }
   }
 
-  #in(slot: number): readonly Thing[] {
-    return (this.#slots[slot] ??= readThings(this.#state.get(KEYS[slot] ?? "")));
+  #readSlot(slot: number): readonly GeneratedRecord[] {
+    return (this.#slots[slot] ??= readRecords(this.#state.get(KEYS[slot] ?? "")));
   }
 }
 
@@ -76,7 +76,7 @@ function slotOf(id: string): number {
   return hash % SLOTS;
 }
 
-function withThing(before: readonly Thing[], thing: Thing, next: number): JsonValue {
+function withRecord(before: readonly GeneratedRecord[], thing: GeneratedRecord, next: number): JsonValue {
   const known = before.findIndex(({ id, nouns }) => id === thing.id && nouns.some((noun) => thing.nouns.includes(noun)));
   const at = before[known]?.at ?? next;
   const after = known < 0 ? [...before, { ...thing, at }] : before.with(known, { ...thing, at });
@@ -84,10 +84,10 @@ function withThing(before: readonly Thing[], thing: Thing, next: number): JsonVa
     const madeUp = after.findIndex(({ isNew, isGone }) => !isNew && !isGone);
     after.splice(Math.max(0, madeUp), 1);
   }
-  return after.map(writeThing);
+  return after.map(toStoredRecord);
 }
 
-export interface Change {
+export interface RecordChange {
   readonly nouns: readonly string[];
   readonly id: string;
   readonly values: JsonObject;
@@ -98,28 +98,28 @@ export interface Change {
 }
 
 /** Merges a change into a record. */
-export function remembered(known: Thing | undefined, change: Change): Thing {
+export function mergeRecord(known: GeneratedRecord | undefined, change: RecordChange): GeneratedRecord {
   const { nouns, id, values, query } = change;
   return {
-    nouns: withOthers(known?.nouns ?? [], nouns).slice(0, MAX_QUERIES),
+    nouns: mergeWords(known?.nouns ?? [], nouns).slice(0, MAX_QUERIES),
     id,
-    values: bounded(known === undefined ? values : { ...known.values, ...values }),
+    values: withoutLargeValues(known === undefined ? values : { ...known.values, ...values }),
     isGone: false,
     isNew: change.isNew ?? known?.isNew ?? false,
-    queries: withOthers(known?.queries ?? [], query === undefined ? [] : [query]).slice(-MAX_QUERIES),
+    queries: mergeWords(known?.queries ?? [], query === undefined ? [] : [query]).slice(-MAX_QUERIES),
     at: known?.at ?? 0,
   };
 }
 
-function withOthers(words: readonly string[], others: readonly string[]): readonly string[] {
+function mergeWords(words: readonly string[], others: readonly string[]): readonly string[] {
   const all = [...words];
   for (const word of others) if (!all.includes(word)) all.push(word);
   return all;
 }
 
 /** The values without those that are too large to keep or repeat. */
-export function bounded(values: JsonObject): JsonObject {
-  let room = MAX_THING;
+export function withoutLargeValues(values: JsonObject): JsonObject {
+  let room = MAX_RECORD_CHARS;
   let kept: [string, JsonValue][] | undefined;
   for (const [index, entry] of Object.entries(values).entries()) {
     const [name, value] = entry;
@@ -140,30 +140,30 @@ function sizeOf(value: JsonValue): number {
 }
 
 /** The JSON of a record. An unchanged record is the very value that it was read from, so that the state shares it. */
-function writeThing(thing: Thing): JsonValue {
+function toStoredRecord(thing: GeneratedRecord): JsonValue {
   const { nouns, id, values, isGone, isNew, queries, at } = thing;
-  return written.get(thing) ?? { nouns, id, values, isGone, isNew, queries, at };
+  return storedByRecord.get(thing) ?? { nouns, id, values, isGone, isNew, queries, at };
 }
 
 /** The records read from values of the state, which are immutable. */
-const read = new WeakMap<object, readonly Thing[]>();
-const written = new WeakMap<Thing, JsonValue>();
-const NO_THINGS: readonly Thing[] = [];
+const recordsByStored = new WeakMap<object, readonly GeneratedRecord[]>();
+const storedByRecord = new WeakMap<GeneratedRecord, JsonValue>();
+const NO_RECORDS: readonly GeneratedRecord[] = [];
 
-function readThings(stored: JsonValue | undefined): readonly Thing[] {
-  if (!isJsonArray(stored)) return NO_THINGS;
-  return getOrAdd(read, stored, () => stored.flatMap(readThing));
+function readRecords(stored: JsonValue | undefined): readonly GeneratedRecord[] {
+  if (!isJsonArray(stored)) return NO_RECORDS;
+  return getOrAdd(recordsByStored, stored, () => stored.flatMap(readRecord));
 }
 
-function readThing(stored: JsonValue): readonly Thing[] {
+function readRecord(stored: JsonValue): readonly GeneratedRecord[] {
   if (!isJsonObject(stored)) return [];
   const { nouns, id, values, isGone, isNew, queries, at } = stored;
   if (typeof id !== "string" || typeof at !== "number" || !isJsonObject(values)) return [];
-  const thing = { nouns: texts(nouns), id, values, isGone: isGone === true, isNew: isNew === true, queries: texts(queries), at };
-  written.set(thing, stored);
+  const thing = { nouns: readStrings(nouns), id, values, isGone: isGone === true, isNew: isNew === true, queries: readStrings(queries), at };
+  storedByRecord.set(thing, stored);
   return [thing];
 }
 
-function texts(stored: JsonValue | undefined): readonly string[] {
+function readStrings(stored: JsonValue | undefined): readonly string[] {
   return isJsonArray(stored) ? stored.filter((text) => typeof text === "string") : [];
 }

@@ -3,16 +3,16 @@ import type { JsonObject } from "../../core/base/json.ts";
 import { seededRandom } from "../../core/base/seeded-random.ts";
 import type { Tool } from "../../core/tool.ts";
 import { topicText } from "../../schema/example/topics.ts";
-import { saidOf } from "./answer-shape.ts";
+import { callStatusFields } from "./answer-shape.ts";
 import type { ToolIntent } from "./tool-intent.ts";
 
 export interface ToolFacts {
   readonly seed: string;
   readonly intent: ToolIntent;
   /** The values that are the same in all answers. */
-  readonly house: JsonObject;
+  readonly sharedValues: JsonObject;
   /** The text from which its topic is derived. */
-  readonly about: string;
+  readonly topic: string;
 }
 
 const facts = new WeakMap<Tool, ToolFacts>();
@@ -21,8 +21,8 @@ const facts = new WeakMap<Tool, ToolFacts>();
 export function factsOf(seed: string, tool: Tool, intent: ToolIntent): ToolFacts {
   const known = facts.get(tool);
   if (known !== undefined && known.seed === seed && known.intent === intent) return known;
-  const house = { currency: currencyOf(seed), ...saidOf(intent, tool) };
-  const made = { seed, intent, house, about: topicText(tool, intent.noun) };
+  const sharedValues = { currency: currencyOf(seed), ...callStatusFields(intent, tool) };
+  const made = { seed, intent, house: sharedValues, about: topicText(tool, intent.noun) };
   facts.set(tool, made);
   return made;
 }

@@ -1,12 +1,12 @@
 /** The fields in answers of tools without an output schema: those that the description mentions, and those that are usual for the topic. */
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Tool } from "../../core/tool.ts";
-import { nameWords, singular } from "../../schema/example/name-words.ts";
+import { nameWords, toSingular } from "../../schema/example/name-words.ts";
 import { isPersonNoun } from "../../schema/example/person-nouns.ts";
-import { topicOf, topicText } from "../../schema/example/topics.ts";
+import { findTopic, topicText } from "../../schema/example/topics.ts";
 
 /** A name, `=`, and its values: a range of integers or numbers, alternatives, or a type. Without `=`, the type follows from the name. */
-const FIELDS = `calories=80..900 protein=2.0..60.0 carbohydrates=3.0..120.0 fat=1.0..50.0 servings=1..12 preparation_time_minutes=5..90
+const FIELD_TABLE = `calories=80..900 protein=2.0..60.0 carbohydrates=3.0..120.0 fat=1.0..50.0 servings=1..12 preparation_time_minutes=5..90
 cooking_time_minutes=10..180 cuisine=Italian|Mexican|Thai|Indian|Greek|Japanese difficulty=easy|medium|hard rating=1.5..5.0
 reviews=12..4800 address phone price_range=low|moderate|high open_now=boolean price_per_night=45.0..420.0 currency rooms_available=1..40
 city country title artist album duration_seconds=95..420 release_date=date genre followers=120..980000 release_year=1972..2025
@@ -38,7 +38,7 @@ log_level file_name code members=2..60 posts=1..4600 uploaded_at=date-time regis
 dosage_mg=50..800 length_minutes=1..94 altitude_m=4..2900 bpm=72..168 popularity=14..97 created_by=person entries=2..90`;
 
 /** The usual fields of a topic, which is named by its first word in `schema/example/topics.ts`. */
-const OF_TOPIC = `ingredient: calories protein fat carbohydrates
+const TOPIC_FIELD_TABLE = `ingredient: calories protein fat carbohydrates
 recipe: servings preparation_time_minutes calories difficulty cuisine cooking_time_minutes
 restaurant: address rating price_range phone reviews open_now
 cocktail: difficulty ingredients rating price
@@ -74,12 +74,12 @@ place: address latitude longitude rating timezone country
 currency: rate currency updated_at
 product: price currency in_stock rating brand reviews`;
 /** Fields whose values have another range in one topic. */
-const OF_ONE_TOPIC = `car price=6200..48000|property price=95000..780000|property rate=650..2800|stock price=12.0..480.0|crypto price=0.2..68000.0
+const TOPIC_SCHEMA_TABLE = `car price=6200..48000|property price=95000..780000|property rate=650..2800|stock price=12.0..480.0|crypto price=0.2..68000.0
 flight price=48.0..620.0|course price=12.0..240.0|restaurant price=8.0..60.0|book price=6.0..38.0|cocktail price=4.0..16.0|symptom price=4.0..60.0
 game price=5.0..70.0|song price=0.7..14.0|hotel price=48.0..320.0|currency rate=0.6..1.8`;
-const GENERAL = "status category updated_at created_by entries".split(" ");
+const GENERAL_FIELDS = "status category updated_at created_by entries".split(" ");
 /** The usual fields of a record, by its noun. A list shows the first of them, and no name in addition. */
-const OF_NOUN = `reservation,booking,appointment,stay: status starts_on total_price currency guests
+const NOUN_FIELD_TABLE = `reservation,booking,appointment,stay: status starts_on total_price currency guests
 order,purchase,sale: status placed_on total currency item_count
 transaction,payment,charge,transfer,refund,expense,deposit,withdrawal: amount currency booked_on counterparty status
 invoice,bill,receipt: amount currency due_date status
@@ -111,10 +111,10 @@ file,document,attachment: file_name size_bytes uploaded_at
 conversation,chat,thread: subject members updated_at
 certificate,voucher,coupon: code amount expires_on status`;
 /** Nearly every API description has words of the topic `code`, so it is used only if one of these words occurs, too. */
-const OF_CODE = /\b(?:repositor(?:y|ies)|packages?|librar(?:y|ies)|plugins?|software|npm|github|gitlab|pypi|open.source)\b/iu;
+const CODE_WORDS = /\b(?:repositor(?:y|ies)|packages?|librar(?:y|ies)|plugins?|software|npm|github|gitlab|pypi|open.source)\b/iu;
 
 /** Words of descriptions and names, with the fields that they imply. */
-const PROMISED = new Map(
+const FIELDS_BY_WORD = new Map(
   "temperature,humidity,wind:wind_speed,uv:uv_index,rain:precipitation_mm,precipitation:precipitation_mm,forecast,visibility:visibility_km,pressure:pressure_hpa,air quality:air_quality,price,prices:price,rate,rates:rate,exchange:rate,conversion:rate,convert:result,calculate:result,calculator:result,compute:result,sum:result,average,percentage:percentage,translate:translation,translation,sentiment,lyrics,definition,synonym:tags,synonyms:tags,keywords,keyword:keywords,caption,summary,summarize:summary,headline:title,headlines:title,joke:content,fact:content,facts:content,quote:content,riddle:content,advice:content,horoscope:content,story:content,poem:content,balance,distance:distance_km,duration:duration_minutes,directions:duration_minutes,population,timezone:timezone,coordinates:latitude+longitude,latitude,longitude,geocode:latitude+longitude,postal:postal_code,zip:postal_code,zipcode:postal_code,email,username:username+available,availability:available,available,validate:valid,validation:valid,verify:valid,verification:valid,valid,count,number of:count,followers,subscribers,views,likes,comments,reviews:rating+reviews,review:rating,ratings:rating,rating,score,scores:home_score+away_score,standings:points+position,standing:points+position,ranking:rank+score,rankings:rank+score,leaderboard:rank+score,odds,goals,assists,statistics:matches+count+average+maximum,stats:matches+count+average+maximum,schedule:starts_at,fixtures:home_team+away_team+starts_at,fixture:home_team+away_team+starts_at,results:home_score+away_score,livescore:home_team+away_team+home_score+away_score,release:release_date,cast:director,trailer:url,download:url+size_bytes,screenshot:url+width+height,photo:url+width+height,photos:url,logo:url+format,qr:url+format,qrcode:url+format,barcode:url+format,thumbnail:url,shorten:url,domain,whois:domain+registered_at+expires_at,ip:ip+country+city,dns:domain+ip,hash,block,transaction:transactions,transactions,gas:price,dividend:dividend_yield,dividends:dividend_yield,volume,market cap:market_cap,candlestick:open+high+low+close,ohlc:open+high+low+close,historical:open+close+high+low,tracking:status+carrier,shipment:status+carrier,delivery:status,delay:delay_minutes,terminal,gate,earthquake:magnitude+depth_km,earthquakes:magnitude+depth_km,elevation:altitude_m,altitude:altitude_m,grammar:errors_found+words,spelling:errors_found+words,readability,phone:phone+valid,profile:username+followers+verified,user:username+email,account:username+email,calories,nutrition:calories+protein+fat,ingredients,bmi:bmi+category,interest:result,tax:result+percentage,loan:monthly_payment+total_payable,mortgage:monthly_payment+total_payable,discount:discount_percent,currency,player:team+age+nationality+position,players:team+age,episode:episodes+duration_minutes,episodes,season:seasons,playlist:tracks+followers,channel:subscribers+videos,tweet:content+likes,post:content+likes+comments,posts:content+likes,hashtag:posts+views,members"
     .split(",")
     .map((pair) => {
@@ -123,24 +123,24 @@ const PROMISED = new Map(
     }),
 );
 
-const NUMBERS = new Set(
+const NUMBER_FIELDS = new Set(
   "price,open,close,high,low,rating,temperature,humidity,wind_speed,feels_like,latitude,longitude,balance,rate,confidence,average".split(
     ",",
   ),
 );
-const INTEGERS = new Set("bedrooms,bathrooms,population,volume,salary,home_score,away_score".split(","));
-const LISTS = new Set("tags,genres,ingredients,languages".split(","));
-const BOOLEANS = new Set(["in_stock"]);
+const INTEGER_FIELDS = new Set("bedrooms,bathrooms,population,volume,salary,home_score,away_score".split(","));
+const ARRAY_FIELDS = new Set("tags,genres,ingredients,languages".split(","));
+const BOOLEAN_FIELDS = new Set(["in_stock"]);
 
-const SCHEMAS: ReadonlyMap<string, JsonObject> = new Map(
-  FIELDS.split(/\s+/u).map((field) => {
+const FIELD_SCHEMAS: ReadonlyMap<string, JsonObject> = new Map(
+  FIELD_TABLE.split(/\s+/u).map((field) => {
     const at = field.indexOf("=");
     const name = at < 0 ? field : field.slice(0, at);
     return [name, schemaOf(at < 0 ? "" : field.slice(at + 1), name)] as const;
   }),
 );
 const NOUN_FIELDS: ReadonlyMap<string, readonly string[]> = new Map(
-  OF_NOUN.split("\n").flatMap((row) => {
+  NOUN_FIELD_TABLE.split("\n").flatMap((row) => {
     const at = row.indexOf(": ");
     return row
       .slice(0, at)
@@ -154,14 +154,14 @@ export function nounFields(noun: string): readonly string[] | undefined {
   return NOUN_FIELDS.get(noun) ?? NOUN_FIELDS.get(noun.slice(noun.lastIndexOf("_") + 1));
 }
 
-const OWN_SCHEMAS: ReadonlyMap<string, JsonObject> = new Map(
-  OF_ONE_TOPIC.split(/[|\n]/u).map((row) => {
+const TOPIC_SCHEMAS: ReadonlyMap<string, JsonObject> = new Map(
+  TOPIC_SCHEMA_TABLE.split(/[|\n]/u).map((row) => {
     const at = row.indexOf("=");
     return [row.slice(0, at), schemaOf(row.slice(at + 1), row.slice(row.indexOf(" ") + 1, at))] as const;
   }),
 );
 const TOPIC_FIELDS: ReadonlyMap<string, readonly string[]> = new Map(
-  OF_TOPIC.split("\n").map((row) => [row.slice(0, row.indexOf(":")), row.slice(row.indexOf(":") + 2).split(" ")] as const),
+  TOPIC_FIELD_TABLE.split("\n").map((row) => [row.slice(0, row.indexOf(":")), row.slice(row.indexOf(":") + 2).split(" ")] as const),
 );
 
 /** The schema of `1..5`, `1.0..5.0`, `a|b`, a type or a format. For a name alone it is a string, unless the name implies another type. */
@@ -172,11 +172,11 @@ function schemaOf(values: string, name: string): JsonObject {
   if (values === "boolean" || values === "number") return { type: values };
   if (values === "date" || values === "date-time" || values === "uri") return { type: "string", format: values };
   if (values !== "") return { type: "string", description: values };
-  if (LISTS.has(name)) return { type: "array", items: { type: "string" }, minItems: 1 };
-  return { type: NUMBERS.has(name) ? "number" : INTEGERS.has(name) ? "integer" : BOOLEANS.has(name) ? "boolean" : "string" };
+  if (ARRAY_FIELDS.has(name)) return { type: "array", items: { type: "string" }, minItems: 1 };
+  return { type: NUMBER_FIELDS.has(name) ? "number" : INTEGER_FIELDS.has(name) ? "integer" : BOOLEAN_FIELDS.has(name) ? "boolean" : "string" };
 }
 
-const MAX_PROMISED = 4;
+const MAX_MENTIONED = 4;
 const MAX_WORDS = 60;
 const MAX_CHARS = 400;
 
@@ -184,76 +184,76 @@ export interface UsualFieldsOptions {
   /** The noun that the tool is about; `""` for none. */
   readonly noun: string;
   /** Maximum number of fields. */
-  readonly most: number;
+  readonly maxFields: number;
   /** Whether a field may be used. @default any field */
-  readonly isRight?: (field: string) => boolean;
+  readonly isAllowed?: (field: string) => boolean;
 }
 
 /** Matches tools that compute something: they answer with the result only. */
-const COMPUTES =
+const COMPUTING_DESCRIPTION =
   /^(?:calculates?|computes?|converts?|validates?|verif(?:y|ies)|checks?|counts?|translates?|detects?|solves?|evaluates?|determines?|estimates?|compares?|encodes?|decodes?|encrypts?|decrypts?|hash(?:es)?|summari[sz]es?|rounds?|parses?|adds?|subtracts?|multipl(?:y|ies)|divides?)\b/iu;
-const ASKS = /^(?:is|has|can|does|are)(?:_|[A-Z])/u;
-const FINDS_ID = /^(?:find|get|look_?up|search|fetch|retrieve)_((?:(?!by_|with_|from_)[a-z\d]+_)+)id(?:_|$)/u;
+const QUESTION_NAME = /^(?:is|has|can|does|are)(?:_|[A-Z])/u;
+const ID_LOOKUP_NAME = /^(?:find|get|look_?up|search|fetch|retrieve)_((?:(?!by_|with_|from_)[a-z\d]+_)+)id(?:_|$)/u;
 /** Fields that a calculation or a check has as its input, not as its result. */
-const OF_THE_INPUT = new Set("currency,phone,email,username,domain,ip,url,team,price,name".split(","));
+const INPUT_FIELDS = new Set("currency,phone,email,username,domain,ip,url,team,price,name".split(","));
 /** Mentioned fields that repeat a usual one. */
-const OF_ONE_MORE = new Set("currency,price,rate,status,result".split(","));
+const REPEATED_FIELDS = new Set("currency,price,rate,status,result".split(","));
 /** Fields of sports matches. */
-const OF_SPORT = new Set("home_score,away_score,home_team,away_team,points,position,goals,assists,matches,team,odds".split(","));
+const SPORT_FIELDS = new Set("home_score,away_score,home_team,away_team,points,position,goals,assists,matches,team,odds".split(","));
 /** Topics in which a quote is a price, and topics without rates. */
-const NO_TEXTS = new Set("stock,crypto,currency,flight,hotel,car,property,product".split(","));
-const NO_RATES = new Set("product,flight,restaurant,recipe,song,movie,book,game,sport,task,meeting,course".split(","));
+const TOPICS_WITHOUT_TEXTS = new Set("stock,crypto,currency,flight,hotel,car,property,product".split(","));
+const TOPICS_WITHOUT_RATES = new Set("product,flight,restaurant,recipe,song,movie,book,game,sport,task,meeting,course".split(","));
 /** Words that imply the fields of a person only if the tool is about people. */
-const OF_PEOPLE = new Set("user,account,profile,username,player,players".split(","));
+const PERSON_WORDS = new Set("user,account,profile,username,player,players".split(","));
 
 /** The properties of a generated answer of the tool, at most `most`: those that its description mentions come first. */
 export function usualFields(
   tool: Pick<Tool, "name" | "description">,
-  { noun, most, isRight = () => true }: UsualFieldsOptions,
+  { noun, maxFields, isAllowed = () => true }: UsualFieldsOptions,
 ): Readonly<Record<string, JsonObject>> {
   const { name, description } = tool;
   const bare = name.slice(name.lastIndexOf(":") + 1);
-  if (ASKS.test(bare)) return { [bare]: { type: "boolean" } };
-  const topic = topicOf(topicText(tool, noun))?.noun ?? "";
-  const promised = promisedFields(`${name} ${description}`, isPersonNoun(noun))
-    .filter((field) => topic === "sport" || !OF_SPORT.has(field))
-    .filter((field) => !(field === "content" && NO_TEXTS.has(topic)) && !(field === "rate" && NO_RATES.has(topic)))
-    .slice(0, MAX_PROMISED);
-  const computed = promised.filter((field) => !OF_THE_INPUT.has(field));
-  if (COMPUTES.test(description.trim()) || COMPUTES.test(nameWords(bare).join(" ")))
+  if (QUESTION_NAME.test(bare)) return { [bare]: { type: "boolean" } };
+  const topic = findTopic(topicText(tool, noun))?.noun ?? "";
+  const mentioned = mentionedFields(`${name} ${description}`, isPersonNoun(noun))
+    .filter((field) => topic === "sport" || !SPORT_FIELDS.has(field))
+    .filter((field) => !(field === "content" && TOPICS_WITHOUT_TEXTS.has(topic)) && !(field === "rate" && TOPICS_WITHOUT_RATES.has(topic)))
+    .slice(0, MAX_MENTIONED);
+  const computed = mentioned.filter((field) => !INPUT_FIELDS.has(field));
+  if (COMPUTING_DESCRIPTION.test(description.trim()) || COMPUTING_DESCRIPTION.test(nameWords(bare).join(" ")))
     return schemasOf(computed.length === 0 ? [/\b(?:whether|if)\b/iu.test(description) ? "valid" : "result"] : computed, topic);
-  const isFound = FINDS_ID.exec(bare)?.[1];
+  const isFound = ID_LOOKUP_NAME.exec(bare)?.[1];
   if (isFound !== undefined) return { [`${isFound}id`]: { type: "string", minLength: 1 } };
   const ofNoun = nounFields(noun);
   if (ofNoun !== undefined) {
-    const rest = promised.filter((field) => !ofNoun.includes(field) && !OF_ONE_MORE.has(field));
-    return schemasOf([...ofNoun, ...rest].filter(isRight).slice(0, most), topic);
+    const rest = mentioned.filter((field) => !ofNoun.includes(field) && !REPEATED_FIELDS.has(field));
+    return schemasOf([...ofNoun, ...rest].filter(isAllowed).slice(0, maxFields), topic);
   }
-  const usual = (topic === "code" && !OF_CODE.test(`${name} ${description}`) ? undefined : TOPIC_FIELDS.get(topic)) ?? GENERAL;
-  const turn = turnOf(name, usual.length);
-  return schemasOf([...new Set([...promised, ...usual.slice(turn), ...usual.slice(0, turn)])].filter(isRight).slice(0, most), topic);
+  const usual = (topic === "code" && !CODE_WORDS.test(`${name} ${description}`) ? undefined : TOPIC_FIELDS.get(topic)) ?? GENERAL_FIELDS;
+  const turn = rotationOf(name, usual.length);
+  return schemasOf([...new Set([...mentioned, ...usual.slice(turn), ...usual.slice(0, turn)])].filter(isAllowed).slice(0, maxFields), topic);
 }
 
 function schemasOf(fields: readonly string[], topic: string): Readonly<Record<string, JsonObject>> {
   return Object.fromEntries(
-    fields.map((field) => [field, OWN_SCHEMAS.get(`${topic} ${field}`) ?? SCHEMAS.get(field) ?? { type: "string" }]),
+    fields.map((field) => [field, TOPIC_SCHEMAS.get(`${topic} ${field}`) ?? FIELD_SCHEMAS.get(field) ?? { type: "string" }]),
   );
 }
 
-function promisedFields(about: string, isOfPeople: boolean): readonly string[] {
+function mentionedFields(about: string, isOfPeople: boolean): readonly string[] {
   const words = nameWords(about.slice(0, MAX_CHARS)).slice(0, MAX_WORDS);
   const found = new Set<string>();
   for (const [at, word] of words.entries()) {
-    if (OF_PEOPLE.has(word) && !isOfPeople) continue;
-    const fields = PROMISED.get(`${word} ${words[at + 1] ?? ""}`) ?? PROMISED.get(word) ?? PROMISED.get(singular(word)) ?? [];
+    if (PERSON_WORDS.has(word) && !isOfPeople) continue;
+    const fields = FIELDS_BY_WORD.get(`${word} ${words[at + 1] ?? ""}`) ?? FIELDS_BY_WORD.get(word) ?? FIELDS_BY_WORD.get(toSingular(word)) ?? [];
     for (const field of fields) found.add(field);
-    if (found.size >= MAX_PROMISED) break;
+    if (found.size >= MAX_MENTIONED) break;
   }
   return [...found];
 }
 
 /** A number below `count`, from the name, so that tools of one topic differ in their answers. */
-function turnOf(name: string, count: number): number {
+function rotationOf(name: string, count: number): number {
   let sum = 0;
   for (let at = 0; at < name.length; at++) sum = (sum * 31 + name.charCodeAt(at)) >>> 0;
   return sum % count;

@@ -1,5 +1,5 @@
 /** Asks the model that plays a tool, and turns its failures into errors of the call. */
-import { ToolError, hintsOf } from "../../core/error.ts";
+import { ToolError, pickHints } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import type { Model, ModelReply, ModelRequest } from "../../core/model.ts";
 import { NoAnswer } from "../../core/no-answer.ts";
@@ -25,14 +25,14 @@ export async function askModel(model: Model, request: ModelRequest, { signal, ma
       if (event.type === "reply-end") reply = event.reply;
     }
   } catch (thrown: unknown) {
-    throw modelFailure(thrown);
+    throw toModelError(thrown);
   }
   if (reply !== undefined) return reply;
   throw new ToolError("model_failed", `The model ${model.name} ended without a reply.`, { retryable: false });
 }
 
 /** Errors that mean that the model could not be reached, so that another answer source may answer. */
-const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+const UNREACHABLE_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "network_error",
   "unavailable",
   "rate_limited",
@@ -42,11 +42,11 @@ const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "limit_exceeded",
 ]);
 
-function modelFailure(thrown: unknown): ToolError {
+function toModelError(thrown: unknown): ToolError {
   const error = ToolError.fromUnknown(thrown, "model_failed");
   const { code, message, details } = error;
   if (code === "cancelled") return error;
-  const said = { details, cause: thrown, retryable: false, ...hintsOf(error) };
-  if (OUT_OF_REACH.has(code)) return new NoAnswer(code, message, { ...said, outcome: "not_started" });
+  const said = { details, cause: thrown, retryable: false, ...pickHints(error) };
+  if (UNREACHABLE_CODES.has(code)) return new NoAnswer(code, message, { ...said, outcome: "not_started" });
   return new ToolError(code, message, { ...said, outcome: "failed" });
 }

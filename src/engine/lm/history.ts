@@ -11,7 +11,7 @@ export interface HistoryLimits {
   readonly maxChars: number;
 }
 
-export interface ShownEntry {
+export interface HistoryMessages {
   /** The message of the user. */
   readonly call: string;
   /** The message of the assistant. */
@@ -24,18 +24,18 @@ export interface ShownEntry {
  *
  * @param toolOf returns the definition of a qualified name; undefined if it is not known
  */
-export function shownHistory(
+export function selectHistory(
   history: readonly HistoryEntry[],
   { maxEntries, maxChars }: HistoryLimits,
   toolOf: (name: string) => Tool | undefined,
-): readonly ShownEntry[] {
-  const shown: ShownEntry[] = [];
+): readonly HistoryMessages[] {
+  const shown: HistoryMessages[] = [];
   let left = maxChars;
   for (let at = history.length - 1; at >= 0 && shown.length < maxEntries; at--) {
     const { call, input, result } = history[at] ?? {};
     if (call === undefined || result === undefined) continue;
     const { name } = result;
-    const entry = { call: callText({ name, input: input ?? call.input, tool: toolOf(name) }), result: JSON.stringify(answerOf(result)) };
+    const entry = { call: callText({ name, input: input ?? call.input, tool: toolOf(name) }), result: JSON.stringify(toModelAnswer(result)) };
     left -= entry.call.length + entry.result.length;
     if (left < 0) break;
     shown.push(entry);
@@ -44,7 +44,7 @@ export function shownHistory(
 }
 
 /** The result in the form in which the model would have answered. */
-function answerOf({ error, output, content }: ToolResult): JsonObject {
+function toModelAnswer({ error, output, content }: ToolResult): JsonObject {
   if (error !== undefined) return { error: error.message };
   if (isJsonObject(output)) return output;
   return { result: output ?? content?.map(partText).join("\n") ?? null };

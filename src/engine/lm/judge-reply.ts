@@ -1,10 +1,10 @@
 /** Selects the candidate of a model's reply that becomes the tool's result. */
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { valueText } from "../../core/content.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ReplyCandidate } from "../../core/model.ts";
 import { withoutEmpty, type OutputContract } from "./output-contract.ts";
-import { faultOf, readReply } from "./read-reply.ts";
+import { findReplyProblem, readReply } from "./read-reply.ts";
 
 /** A result, the error that the simulated tool reports, or the problems of an invalid reply. */
 export type Verdict = { readonly output: JsonValue } | { readonly error: string } | { readonly problems: readonly string[] };
@@ -47,7 +47,7 @@ function judgeText(text: string, rules: ReplyRules): Verdict {
     verdicts.push(verdict);
   }
   const found = verdicts.find((verdict) => "error" in verdict) ?? verdicts[0];
-  return found ?? { problems: [faultOf(text) ?? "the reply contains no JSON object that is not empty"] };
+  return found ?? { problems: [findReplyProblem(text) ?? "the reply contains no JSON object that is not empty"] };
 }
 
 function judgeObject(object: JsonObject, { contract, facts }: ReplyRules): Verdict {
@@ -55,18 +55,18 @@ function judgeObject(object: JsonObject, { contract, facts }: ReplyRules): Verdi
   let problems: readonly string[] | undefined;
   for (const variant of variantsOf(object, contract)) {
     const output = contract.withFacts(variant, facts);
-    const found = contract.problems(output);
+    const found = contract.findProblems(output);
     if (found.length === 0) return { output };
     problems ??= found;
   }
-  const error = own(object, "error");
+  const error = getOwn(object, "error");
   if (error !== undefined && isTruthy(error)) return { error: valueText(error) };
   return { problems: problems ?? [`the reply has none of the declared properties, only ${namesOf(object)}`] };
 }
 
 /** The possible readings of the object, the most likely first. */
 function* variantsOf(object: JsonObject, contract: OutputContract): Generator<JsonValue> {
-  const result = own(object, "result");
+  const result = getOwn(object, "result");
   if (contract.isWrapped) {
     if (result === undefined) return;
     const cleaned = withoutEmpty(result);
@@ -74,15 +74,15 @@ function* variantsOf(object: JsonObject, contract: OutputContract): Generator<Js
     yield result;
     return;
   }
-  yield* readings(object, contract);
+  yield* objectReadings(object, contract);
   if (result === undefined || contract.declares("result")) return;
-  if (isJsonObject(result)) yield* readings(result, contract);
+  if (isJsonObject(result)) yield* objectReadings(result, contract);
   else yield result; // as instructed, if the schema allows other values besides objects
 }
 
 /** The declared properties without empty values, then with them, then the whole object: a schema may require an empty value. */
-function* readings(object: JsonObject, contract: OutputContract): Generator<JsonObject> {
-  const declared = contract.declaredOnly(object);
+function* objectReadings(object: JsonObject, contract: OutputContract): Generator<JsonObject> {
+  const declared = contract.pickDeclared(object);
   const cleaned = withoutEmpty(declared);
   if (isJsonObject(cleaned)) yield cleaned;
   if (Object.keys(declared).length > 0) yield declared;

@@ -12,7 +12,7 @@ const MAX_PROBLEMS = 10;
 const OTHER_REFERENCE = /"\$(?:ref|dynamicRef)":"(?!#\/(?:\$defs|definitions)\/)|"\$id":/u;
 
 /** The properties that a schema declares. */
-interface Declared {
+interface DeclaredProperties {
   readonly properties: ReadonlyMap<string, JsonValue>;
   /** Whether other keys count as declared, too: the schema declares none, or describes additional ones. */
   readonly isOpen: boolean;
@@ -33,7 +33,7 @@ export class OutputContract {
     this.#shapes = saysNothing ? undefined : new SchemaShapes(outputSchema);
     this.#validator = saysNothing ? undefined : compileSchema(outputSchema);
     this.isWrapped = this.#shapes !== undefined && !this.#mayBeObject(this.#shapes.root, 0);
-    const schema = this.isWrapped ? wrapped(this.#shapes?.root) : this.#shapes?.root;
+    const schema = this.isWrapped ? wrapSchema(this.#shapes?.root) : this.#shapes?.root;
     this.responseFormat = isJsonObject(schema) ? { schema, name: formatName(name) } : {};
   }
 
@@ -42,7 +42,7 @@ export class OutputContract {
   }
 
   /** One line for each problem; [] for a valid output. */
-  problems(output: JsonValue): readonly string[] {
+  findProblems(output: JsonValue): readonly string[] {
     if (this.#validator === undefined || this.#validator.check(output)) return [];
     return this.#validator.problems(output, MAX_PROBLEMS).map(({ path, message }) => `${path}: ${message}`);
   }
@@ -52,7 +52,7 @@ export class OutputContract {
   }
 
   /** The declared properties, in the object's order. */
-  declaredOnly(object: JsonObject): JsonObject {
+  pickDeclared(object: JsonObject): JsonObject {
     const root = this.#root;
     return Object.fromEntries(Object.entries(object).filter(([key]) => isDeclared(root, key)));
   }
@@ -64,24 +64,24 @@ export class OutputContract {
   }
 
   /** The output, if the facts are all of it; undefined if the model has to add something. */
-  outputOf(facts: JsonValue): JsonValue | undefined {
+  outputFromFacts(facts: JsonValue): JsonValue | undefined {
     if (!isJsonObject(facts)) return facts;
-    if (this.#shapes === undefined || this.isWrapped || !this.#isWhole(facts, this.#shapes.root)) return undefined;
+    if (this.#shapes === undefined || this.isWrapped || !this.#isComplete(facts, this.#shapes.root)) return undefined;
     const output = this.withFacts({}, facts);
-    return this.problems(output).length === 0 ? output : undefined;
+    return this.findProblems(output).length === 0 ? output : undefined;
   }
 
-  get #root(): Declared {
-    return this.#declared(this.#shapes?.root, 0);
+  get #root(): DeclaredProperties {
+    return this.#readDeclared(this.#shapes?.root, 0);
   }
 
-  #declared(schema: JsonValue | undefined, depth: number): Declared {
+  #readDeclared(schema: JsonValue | undefined, depth: number): DeclaredProperties {
     const shape = this.#shapes?.shapeOf(schema);
     if (shape === undefined) return { properties: new Map(), isOpen: true };
     const properties = new Map(shape.properties);
     const { additional, patterns, closed } = shape;
     let isOpen = patterns.length > 0 || additional === true || isJsonObject(additional);
-    const parts = depth < MAX_UNION_DEPTH ? shape.unions.flat().map((part) => this.#declared(part, depth + 1)) : [];
+    const parts = depth < MAX_UNION_DEPTH ? shape.unions.flat().map((part) => this.#readDeclared(part, depth + 1)) : [];
     for (const part of parts.filter(({ properties: own }) => own.size > 0)) {
       isOpen ||= part.isOpen;
       for (const [key, property] of part.properties) if (!properties.has(key)) properties.set(key, property);
@@ -90,7 +90,7 @@ export class OutputContract {
   }
 
   #overlay(said: JsonValue | undefined, facts: JsonObject, schema: JsonValue | undefined): JsonObject {
-    const declared = this.#declared(schema, 0);
+    const declared = this.#readDeclared(schema, 0);
     const entries = new Map(isJsonObject(said) ? Object.entries(said) : []);
     for (const [key, fact] of Object.entries(facts)) {
       if (!isDeclared(declared, key)) continue;
@@ -99,12 +99,12 @@ export class OutputContract {
     return Object.fromEntries(entries);
   }
 
-  #isWhole(facts: JsonObject, schema: JsonValue | undefined): boolean {
-    const { properties, isOpen } = this.#declared(schema, 0);
+  #isComplete(facts: JsonObject, schema: JsonValue | undefined): boolean {
+    const { properties, isOpen } = this.#readDeclared(schema, 0);
     if (properties.size === 0) return Object.keys(facts).length > 0 || !isOpen;
     return [...properties].every(([key, property]) => {
       const fact = Object.hasOwn(facts, key) ? facts[key] : undefined;
-      return fact !== undefined && (!isJsonObject(fact) || this.#isWhole(fact, property));
+      return fact !== undefined && (!isJsonObject(fact) || this.#isComplete(fact, property));
     });
   }
 
@@ -117,12 +117,12 @@ export class OutputContract {
   }
 }
 
-function isDeclared({ properties, isOpen }: Declared, key: string): boolean {
+function isDeclared({ properties, isOpen }: DeclaredProperties, key: string): boolean {
   return isOpen || properties.has(key);
 }
 
 /** The schema of an object with the output under `result`; undefined if wrapping would change the meaning of the schema. */
-function wrapped(schema: JsonValue | undefined): JsonObject | undefined {
+function wrapSchema(schema: JsonValue | undefined): JsonObject | undefined {
   if (!isJsonObject(schema) || OTHER_REFERENCE.test(JSON.stringify(schema))) return undefined;
   const { $schema, $defs, definitions, ...result } = schema;
   const head = { $schema, $defs, definitions };

@@ -1,7 +1,7 @@
 /** Finds the JSON objects in a model's reply: the reply itself, one in a fence, or several in prose. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { parseJson, wideKeys } from "../../core/base/parse-json.ts";
+import { parseJson, countWideKeys } from "../../core/base/parse-json.ts";
 import { fixJsonText, readJsonText } from "../../schema/repair/fix-json-text.ts";
 
 /** Maximum number of objects that are read in prose; each may require a scan of the whole rest. */
@@ -9,7 +9,7 @@ const MAX_OBJECTS = 8;
 /** Maximum number of keys, in a whole reply, of objects with over 1,000 each: reading and checking more would block the event loop too long. */
 const MAX_WIDE_KEYS = 10_000;
 /** Minimum number of characters of a key. */
-const LEAST_KEY_CHARS = 2;
+const MIN_KEY_CHARS = 2;
 const FENCE = "```";
 
 const EMPTY_OBJECT = /^\{\s*\}$/u;
@@ -23,18 +23,18 @@ const END_OF_THINKING = /<\/think(?:ing)?>|<\/reasoning>|\[\/THINK\]|â—\/thinkâ
  */
 export function readReply(text: string): readonly JsonObject[] {
   if (isTooWide(text)) return [];
-  const whole = objectOf(text);
+  const whole = parseObject(text);
   if (whole !== undefined) return [whole];
-  const said = behindThinking(text);
-  const inside = objectOf(inFence(said) ?? said);
-  return inside === undefined ? amongProse(said) : [inside];
+  const said = textAfterThinking(text);
+  const inside = parseObject(fencedText(said) ?? said);
+  return inside === undefined ? objectsInProse(said) : [inside];
 }
 
 /** The problem of a reply that is too wide, or that is an object which cannot be parsed; undefined for any other reply. */
-export function faultOf(text: string): string | undefined {
+export function findReplyProblem(text: string): string | undefined {
   if (isTooWide(text)) return `The objects of the answer have more than ${MAX_WIDE_KEYS} keys in all; only smaller ones are read.`;
-  const said = behindThinking(text);
-  const object = (inFence(said) ?? said).trim();
+  const said = textAfterThinking(text);
+  const object = (fencedText(said) ?? said).trim();
   if (!object.startsWith("{")) return undefined;
   try {
     parseJson(object);
@@ -45,31 +45,31 @@ export function faultOf(text: string): string | undefined {
 }
 
 function isTooWide(text: string): boolean {
-  return text.length > MAX_WIDE_KEYS * LEAST_KEY_CHARS && wideKeys(text) > MAX_WIDE_KEYS;
+  return text.length > MAX_WIDE_KEYS * MIN_KEY_CHARS && countWideKeys(text) > MAX_WIDE_KEYS;
 }
 
 /** The text after the thinking that a model wrote into it. */
-export function behindThinking(text: string): string {
+export function textAfterThinking(text: string): string {
   const last = [...text.matchAll(END_OF_THINKING)].at(-1);
   return last === undefined ? text : text.slice(last.index + last[0].length);
 }
 
-function objectOf(text: string): JsonObject | undefined {
+function parseObject(text: string): JsonObject | undefined {
   const trimmed = text.replace(/^\uFEFF/u, "").trim();
   if (EMPTY_OBJECT.test(trimmed)) return Object.freeze({});
   if (!trimmed.startsWith("{") || !trimmed.includes(":")) return undefined;
-  const value = readJsonText(trimmed) ?? fixedObject(trimmed);
+  const value = readJsonText(trimmed) ?? repairObject(trimmed);
   return isJsonObject(value) ? value : undefined;
 }
 
 /** Repairs an object, guesses included, as the answer is shown and checked against its schema. */
-function fixedObject(text: string): JsonValue | undefined {
+function repairObject(text: string): JsonValue | undefined {
   const fixed = fixJsonText(text);
   return "value" in fixed && !fixed.isCutShort ? fixed.value : undefined;
 }
 
 /** The text between the first fence and the next, without the language after the first. */
-function inFence(text: string): string | undefined {
+function fencedText(text: string): string | undefined {
   const start = text.indexOf(FENCE);
   if (start < 0) return undefined;
   const from = start + FENCE.length;
@@ -77,13 +77,13 @@ function inFence(text: string): string | undefined {
   return text.slice(from, end < 0 ? text.length : end).replace(/^\w{0,16}/u, "");
 }
 
-function amongProse(text: string): readonly JsonObject[] {
+function objectsInProse(text: string): readonly JsonObject[] {
   const objects: JsonObject[] = [];
   let seen = 0;
   for (let at = text.indexOf("{"); at >= 0 && seen++ < MAX_OBJECTS;) {
     const end = endOfObject(text, at);
     if (end < 0) break;
-    const object = objectOf(text.slice(at, end));
+    const object = parseObject(text.slice(at, end));
     if (object !== undefined && Object.keys(object).length > 0) objects.push(object); // {} in a sentence is not an answer
     at = text.indexOf("{", end);
   }
@@ -96,7 +96,7 @@ function endOfObject(text: string, start: number): number {
   for (let at = start; at < text.length; at++) {
     const char = text[at];
     if (char === '"') {
-      at = endOfText(text, at + 1);
+      at = endOfString(text, at + 1);
     } else if (char === "{") {
       depth++;
     } else if (char === "}" && --depth === 0) {
@@ -107,7 +107,7 @@ function endOfObject(text: string, start: number): number {
 }
 
 /** The index of the closing quote, or the end of the text. */
-function endOfText(text: string, start: number): number {
+function endOfString(text: string, start: number): number {
   for (let at = start; at < text.length; at++) {
     if (text[at] === "\\") at++;
     else if (text[at] === '"') return at;

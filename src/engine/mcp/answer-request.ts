@@ -6,12 +6,12 @@ import type { Log } from "../../core/ports.ts";
 import type { Caller } from "./caller.ts";
 import { RpcFailure } from "./failure.ts";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./rpc-codes.ts";
-import { readForm, type Form } from "./form.ts";
-import { printable } from "../../processes/stderr-tail.ts";
+import { readForm, type ElicitationForm } from "./form.ts";
+import { stripControlCharacters } from "../../processes/stderr-tail.ts";
 import type { McpRoot, McpSampler } from "./options.ts";
 import { isWebAddress } from "./web-address.ts";
 
-export interface Answering {
+export interface ServerRequestContext {
   /** The name of the server, for the person and in the log. */
   readonly server: string;
   readonly log: Log;
@@ -19,7 +19,7 @@ export interface Answering {
   readonly roots?: readonly McpRoot[] | undefined;
 }
 
-export interface AskedRequest {
+export interface ServerRequest {
   readonly method: string;
   readonly params: JsonObject;
   /** Aborts when the server cancels the request. */
@@ -27,11 +27,11 @@ export interface AskedRequest {
 }
 
 /** Maximum number of sampling requests during one tool call. */
-const MAX_SAMPLES = 16;
-const samples = new WeakMap<Caller, number>();
+const MAX_SAMPLING_REQUESTS = 16;
+const samplingCounts = new WeakMap<Caller, number>();
 
-const NOBODY: JsonObject = Object.freeze({ action: "cancel" });
-const REFUSED: JsonObject = Object.freeze({ action: "decline" });
+const CANCELLED_ANSWER: JsonObject = Object.freeze({ action: "cancel" });
+const DECLINED_ANSWER: JsonObject = Object.freeze({ action: "decline" });
 
 /** Whether `answerRequest` handles the method. */
 export function isAnswerable(method: string): boolean {
@@ -45,34 +45,34 @@ export function isAnswerable(method: string): boolean {
  * @throws RpcFailure for a method that was not offered or a malformed request, as a rejection
  */
 export async function answerRequest(
-  { method, params, signal }: AskedRequest,
+  { method, params, signal }: ServerRequest,
   caller: Caller | "nobody" | "several",
-  answering: Answering,
+  requestContext: ServerRequestContext,
 ): Promise<JsonObject> {
-  if (method === "roots/list" && answering.roots !== undefined) return { roots: answering.roots.map((root) => ({ ...root })) };
-  if (method === "sampling/createMessage" && answering.sampling !== undefined)
-    return await sample(params, caller, { ...answering, signal });
+  if (method === "roots/list" && requestContext.roots !== undefined) return { roots: requestContext.roots.map((root) => ({ ...root })) };
+  if (method === "sampling/createMessage" && requestContext.sampling !== undefined)
+    return await answerSampling(params, caller, { ...requestContext, signal });
   if (method !== "elicitation/create") throw new RpcFailure(METHOD_NOT_FOUND, `${method} was not offered to this server.`);
   if (caller === "several") {
-    answering.log.warn(
-      `MCP server "${answering.server}" asked a question while calls of several sessions were in progress, or had just ended; the question was cancelled, because it might reach the wrong person.`,
+    requestContext.log.warn(
+      `MCP server "${requestContext.server}" asked a question while calls of several sessions were in progress, or had just ended; the question was cancelled, because it might reach the wrong person.`,
     );
-    return NOBODY;
+    return CANCELLED_ANSWER;
   }
-  if (caller === "nobody" || caller.ask === undefined) return REFUSED;
-  return params["mode"] === "url" ? await askForVisit(params, caller, answering) : await askForForm(params, caller, answering);
+  if (caller === "nobody" || caller.ask === undefined) return DECLINED_ANSWER;
+  return params["mode"] === "url" ? await askToOpenUrl(params, caller, requestContext) : await askForm(params, caller, requestContext);
 }
 
-async function sample(
+async function answerSampling(
   params: JsonObject,
   caller: Caller | "nobody" | "several",
-  { sampling, server, signal, log }: Answering & { readonly signal: AbortSignal },
+  { sampling, server, signal, log }: ServerRequestContext & { readonly signal: AbortSignal },
 ): Promise<JsonObject> {
   if (typeof caller === "string") throw new RpcFailure(INVALID_PARAMS, "No call is in progress for which a model could be asked.");
   if (caller.simulated === true) throw new RpcFailure(INVALID_PARAMS, "No model is asked in a simulation.");
-  const count = (samples.get(caller) ?? 0) + 1;
-  samples.set(caller, count);
-  if (count > MAX_SAMPLES) throw new RpcFailure(INVALID_PARAMS, `One call may ask a model at most ${MAX_SAMPLES} times.`);
+  const count = (samplingCounts.get(caller) ?? 0) + 1;
+  samplingCounts.set(caller, count);
+  if (count > MAX_SAMPLING_REQUESTS) throw new RpcFailure(INVALID_PARAMS, `One call may ask a model at most ${MAX_SAMPLING_REQUESTS} times.`);
   try {
     const result = copyJson(await sampling?.(params, { asker: server, signal: AbortSignal.any([signal, caller.signal]) })).value;
     if (isJsonObject(result)) return result;
@@ -83,45 +83,45 @@ async function sample(
   }
 }
 
-async function askForForm(params: JsonObject, caller: Caller, { server, log }: Answering): Promise<JsonObject> {
+async function askForm(params: JsonObject, caller: Caller, { server, log }: ServerRequestContext): Promise<JsonObject> {
   const message = messageOf(params);
   const form = readForm(params["requestedSchema"], typeof params["message"] === "string" ? params["message"] : "");
   if (typeof form === "string") throw new RpcFailure(INVALID_PARAMS, `This question cannot be asked: ${form}.`);
   if (form.secret !== undefined) {
     log.warn(
-      `MCP server "${server}" asks for ${JSON.stringify(printable(form.secret))}: secrets are not asked for in forms, so the question was declined.`,
+      `MCP server "${server}" asks for ${JSON.stringify(stripControlCharacters(form.secret))}: secrets are not asked for in forms, so the question was declined.`,
     );
-    return REFUSED;
+    return DECLINED_ANSWER;
   }
   const shown = form.isDoubtful
     ? `${message}\n[This question mentions a secret. Type no password, code or key here: "${server}" would get it.]`
     : message;
   const answer = await caller.ask?.({ message: shown, schema: form.schema }, server);
-  return answered(answer, form, { server, log });
+  return toFormAnswer(answer, form, { server, log });
 }
 
-function answered(
+function toFormAnswer(
   answer: QuestionAnswer | undefined,
-  form: Form,
+  form: ElicitationForm,
   { server, log }: { readonly server: string; readonly log: Log },
 ): JsonObject {
   if (answer === undefined || answer.action !== "accept") return { action: answer?.action ?? "cancel" };
   const completed = form.complete(answer.content ?? {});
   if ("content" in completed) return { action: "accept", content: completed.content };
   log.warn(`The answer to a question of MCP server "${server}" does not fit and was not sent: ${completed.problem}.`);
-  return NOBODY;
+  return CANCELLED_ANSWER;
 }
 
-async function askForVisit(params: JsonObject, caller: Caller, { server, log }: Answering): Promise<JsonObject> {
+async function askToOpenUrl(params: JsonObject, caller: Caller, { server, log }: ServerRequestContext): Promise<JsonObject> {
   const { url } = params;
   if (typeof url !== "string" || !isWebAddress(url)) {
     log.warn(`MCP server "${server}" asked to open a page that has no http or https address; the question was declined.`);
-    return REFUSED;
+    return DECLINED_ANSWER;
   }
   const answer = await caller.ask?.({ message: messageOf(params), url }, server);
   return { action: answer?.action ?? "cancel" };
 }
 
 function messageOf(params: JsonObject): string {
-  return typeof params["message"] === "string" ? printable(params["message"]).slice(0, 10_000) : "";
+  return typeof params["message"] === "string" ? stripControlCharacters(params["message"]).slice(0, 10_000) : "";
 }

@@ -2,7 +2,7 @@
 import type { AuthProvider, FetchLike, OAuthClientProvider } from "@modelcontextprotocol/client";
 import { ToolError } from "../../core/error.ts";
 import { isWebAddress } from "./web-address.ts";
-import { decoded, serverUrl, type McpAuth, type McpUrlOptions } from "./options.ts";
+import { decodeUrlPart, serverUrl, type McpAuth, type McpUrlOptions } from "./options.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 
@@ -12,13 +12,13 @@ export function oauthProvider(auth: McpAuth | undefined, sdk: ClientModule): OAu
     case "client-credentials": {
       const { clientId, clientSecret, scope, issuer } = auth;
       const expected = issuer === undefined ? {} : { expectedIssuer: issuer };
-      return scoped(new sdk.ClientCredentialsProvider({ clientId, clientSecret, ...expected }), scope);
+      return withScope(new sdk.ClientCredentialsProvider({ clientId, clientSecret, ...expected }), scope);
     }
     case "private-key-jwt": {
       const { clientId, algorithm, scope, issuer } = auth;
       const privateKey = typeof auth.privateKey === "string" ? auth.privateKey : { ...auth.privateKey };
       const expected = issuer === undefined ? {} : { expectedIssuer: issuer };
-      return scoped(new sdk.PrivateKeyJwtProvider({ clientId, privateKey, algorithm, ...expected }), scope);
+      return withScope(new sdk.PrivateKeyJwtProvider({ clientId, privateKey, algorithm, ...expected }), scope);
     }
     case "oauth":
       return guardedProvider(auth.provider);
@@ -30,7 +30,7 @@ export function oauthProvider(auth: McpAuth | undefined, sdk: ClientModule): OAu
 type OwnProvider = Pick<Required<OAuthClientProvider>, "prepareTokenRequest">;
 
 /** Makes the provider request the configured scope instead of all scopes that the server offers. */
-function scoped<Own extends OAuthClientProvider & OwnProvider>(provider: Own, scope: string | undefined): Own {
+function withScope<Own extends OAuthClientProvider & OwnProvider>(provider: Own, scope: string | undefined): Own {
   if (scope === undefined) return provider;
   const prepare = provider.prepareTokenRequest.bind(provider);
   provider.prepareTokenRequest = () => prepare(scope);
@@ -54,8 +54,8 @@ export function guardedProvider<T extends OAuthClientProvider | AuthProvider>(pr
 }
 
 /** Adds the configured headers and credentials to requests to the server's origin, and to no others. */
-export function withOwnHeaders(fetch: FetchLike, options: McpUrlOptions): FetchLike {
-  const own = ownHeaders(options);
+export function withConfiguredHeaders(fetch: FetchLike, options: McpUrlOptions): FetchLike {
+  const own = configuredHeaders(options);
   if (own.length === 0) return fetch;
   const { origin } = serverUrl(options);
   return (url, init) => {
@@ -67,16 +67,16 @@ export function withOwnHeaders(fetch: FetchLike, options: McpUrlOptions): FetchL
 }
 
 /** The configured headers, and the credentials as a header. */
-export function ownHeaders(options: McpUrlOptions): readonly (readonly [string, string])[] {
+export function configuredHeaders(options: McpUrlOptions): readonly (readonly [string, string])[] {
   const { headers = {}, auth } = options;
   const own: (readonly [string, string])[] = Object.entries(headers);
   const { username, password } = serverUrl(options);
   if (auth?.type === "bearer") own.push(["authorization", `Bearer ${auth.token}`]);
-  else if (auth?.type === "basic") own.push(["authorization", basic(auth.username, auth.password)]);
-  else if (username !== "") own.push(["authorization", basic(decoded(username), decoded(password))]);
+  else if (auth?.type === "basic") own.push(["authorization", basicCredentials(auth.username, auth.password)]);
+  else if (username !== "") own.push(["authorization", basicCredentials(decodeUrlPart(username), decodeUrlPart(password))]);
   return own;
 }
 
-function basic(username: string, password: string): string {
+function basicCredentials(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;
 }

@@ -1,10 +1,10 @@
 /** Turns failures of a connection or a server into the error of a call. */
 import { causesOf } from "../../core/base/causes.ts";
-import { ToolError, describeThrown, hintsOf, type ToolErrorOptions } from "../../core/error.ts";
+import { ToolError, describeThrown, pickHints, type ToolErrorOptions } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
-import { ConnectionLost, RpcFailure, ServerFault, SessionLost, WorkBegun, toFailure } from "./failure.ts";
+import { ConnectionLost, RpcFailure, ServerFault, SessionLost, WorkStarted, toRpcFailure } from "./failure.ts";
 import {
   ANSWER_TOO_LARGE,
   HEADER_MISMATCH,
@@ -18,7 +18,7 @@ import type { McpOptions } from "./options.ts";
 import { PeerError } from "./peer.ts";
 import type { Wire } from "./wire.ts";
 
-export interface Situation {
+export interface CallErrorContext {
   /** The name of the server in messages. */
   readonly name: string;
   readonly server: McpOptions;
@@ -28,28 +28,28 @@ export interface Situation {
 }
 
 /** The error that a call ends with. Its outcome is `unknown`, unless the server certainly did nothing, or reported a failure. */
-export function callError(error: unknown, situation: Situation): ToolError {
-  if (error instanceof WorkBegun) return begun(callError(error.cause, situation));
+export function callError(error: unknown, situation: CallErrorContext): ToolError {
+  if (error instanceof WorkStarted) return withUnknownOutcome(callError(error.cause, situation));
   const { name, server, signal, wire } = situation;
   if (error instanceof ToolError && error.code === "cancelled" && !(error instanceof ServerFault)) return error;
   if (signal.aborted) return new ToolError("cancelled", `The call was cancelled; MCP server "${name}" was notified.`, { cause: error });
   if (error instanceof RpcFailure) return rpcError(error, name);
   if (error instanceof SessionLost) {
-    return lost(name, error.message, { outcome: "not_started", cause: error });
+    return connectionLostError(name, error.message, { outcome: "not_started", cause: error });
   }
-  if (wire?.ended !== undefined) return lost(name, wire.ended, { details: wire.stderrTail, cause: error });
-  if (error instanceof ConnectionLost) return lost(name, wire?.problem ?? error.message, { cause: error });
+  if (wire?.endReason !== undefined) return connectionLostError(name, wire.endReason, { details: wire.stderrTail, cause: error });
+  if (error instanceof ConnectionLost) return connectionLostError(name, wire?.problem ?? error.message, { cause: error });
   if (error instanceof ToolError && !(error instanceof ServerFault)) return error;
-  const inner = innerToolError(error);
-  if (inner !== undefined) return named(inner, name);
+  const inner = findInnerToolError(error);
+  if (inner !== undefined) return withServerName(inner, name);
   const refusal = credentialProblem(server, error);
   if (refusal !== undefined)
-    return new ToolError("permission_denied", `MCP server "${name}": ${refusal.reason}${wordsIn(error)}.`, {
+    return new ToolError("permission_denied", `MCP server "${name}": ${refusal.reason}${formatRpcMessage(error)}.`, {
       operatorHint: refusal.operatorHint,
       outcome: "not_started", // the server refused the request itself
       cause: error,
     });
-  const status = statusOf(error);
+  const status = findHttpStatus(error);
   if (status !== undefined) return httpError(status, name, error);
   if (wire?.kind === "custom")
     // wrong answers of the server are a ServerFault, handled above
@@ -58,7 +58,7 @@ export function callError(error: unknown, situation: Situation): ToolError {
 }
 
 /** The same error with the outcome `unknown`, as work has begun: a call may be repeated only if it did not start. */
-function begun(error: ToolError): ToolError {
+function withUnknownOutcome(error: ToolError): ToolError {
   if (error.outcome === "unknown") return error;
   const { code, message, retryable, details, retryAfterMs, cause } = error;
   const options: ToolErrorOptions = {
@@ -66,7 +66,7 @@ function begun(error: ToolError): ToolError {
     retryable,
     details,
     cause,
-    ...hintsOf(error),
+    ...pickHints(error),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   };
   if (!(error instanceof PeerError)) return new ToolError(code, message, options);
@@ -74,7 +74,7 @@ function begun(error: ToolError): ToolError {
   return new PeerError(code, message, { ...options, rpcCode, rpcMessage, rpcData });
 }
 
-function lost(name: string, reason: string, options: ToolErrorOptions): ToolError {
+function connectionLostError(name: string, reason: string, options: ToolErrorOptions): ToolError {
   return new ToolError(
     "network_error",
     `The connection to MCP server "${name}" was lost during the call: ${reason.replace(/\.$/u, "")}.`,
@@ -83,14 +83,14 @@ function lost(name: string, reason: string, options: ToolErrorOptions): ToolErro
 }
 
 /** Puts the server's name before the message of an error from Haft. */
-function named(error: ToolError, name: string): ToolError {
+function withServerName(error: ToolError, name: string): ToolError {
   const { code, retryable, outcome, details, retryAfterMs } = error;
-  const options = { retryable, outcome, details, cause: error, ...hintsOf(error) };
+  const options = { retryable, outcome, details, cause: error, ...pickHints(error) };
   return new ToolError(code, `MCP server "${name}": ${error.message}`, retryAfterMs === undefined ? options : { ...options, retryAfterMs });
 }
 
 function rpcError(failure: RpcFailure, name: string): PeerError {
-  const isRefusal = statusOf(failure.cause) !== undefined; // it came with an HTTP error status
+  const isRefusal = findHttpStatus(failure.cause) !== undefined; // it came with an HTTP error status
   const options = {
     rpcCode: failure.code,
     rpcMessage: failure.message,
@@ -122,7 +122,7 @@ function rpcError(failure: RpcFailure, name: string): PeerError {
 
 /** The error for an HTTP status. With a 4xx the request was refused; after a 5xx or 408 the call may have taken effect. */
 function httpError(status: number, name: string, error: unknown): ToolError {
-  const said = wordsIn(error);
+  const said = formatRpcMessage(error);
   const message = `MCP server "${name}" answered with HTTP ${status}${said}.`;
   if (status >= 500 || status === 408) return new ToolError("network_error", message, { cause: error });
   return new ToolError("execution_failed", message, { outcome: "failed", cause: error });
@@ -133,13 +133,13 @@ export function credentialProblem(
   server: McpOptions,
   error: unknown,
 ): { readonly reason: string; readonly operatorHint: string } | undefined {
-  const scope = lackingScope(error);
+  const scope = findMissingScope(error);
   if (scope !== undefined)
     return {
       reason: `it requires the scope ${scope} (HTTP 403)`,
       operatorHint: "Use credentials that have the scope, and name it in `scope` of `auth` if that is set.",
     };
-  const status = statusOf(error) ?? (isNamed(error, "UnauthorizedError") ? 401 : undefined);
+  const status = findHttpStatus(error) ?? (hasErrorName(error, "UnauthorizedError") ? 401 : undefined);
   if (status !== 401 && status !== 403) return undefined;
   const { headers = {}, auth, url = "" } = server.url === undefined ? {} : server;
   const given = auth !== undefined || Object.keys(headers).length > 0 || /\/\/[^/]*@/u.test(String(url));
@@ -167,9 +167,9 @@ export function credentialProblem(
 }
 
 /** The scopes, separated by spaces, that the token lacks; undefined if the request was refused for another reason. */
-export function lackingScope(error: unknown): string | undefined {
+export function findMissingScope(error: unknown): string | undefined {
   for (const each of causesOf(error)) {
-    if (!isNamed(each, "InsufficientScopeError")) continue;
+    if (!hasErrorName(each, "InsufficientScopeError")) continue;
     const scope: unknown = Reflect.get(Object(each), "requiredScope");
     if (typeof scope === "string" && SCOPES.test(scope)) return scope;
   }
@@ -180,40 +180,40 @@ export function lackingScope(error: unknown): string | undefined {
 const SCOPES = /^[\u0020\u0021\u0023-\u005b\u005d-\u007e]{1,1000}$/u;
 
 /** The status of a failed HTTP request, from any error in the chain of causes. */
-export function statusOf(error: unknown): number | undefined {
+export function findHttpStatus(error: unknown): number | undefined {
   for (const each of causesOf(error)) {
     if (!(each instanceof Error)) continue;
     const data: unknown = "data" in each ? each.data : undefined;
     if (typeof data === "object" && data !== null && "status" in data && typeof data.status === "number") return data.status;
     if ("event" in each && "code" in each && typeof each.code === "number") return each.code; // of the older transport's stream
-    const posted = POSTED.exec(each.message)?.[1]; // of the older transport's messages
+    const posted = POST_ERROR.exec(each.message)?.[1]; // of the older transport's messages
     if (posted !== undefined) return Number(posted);
   }
   return undefined;
 }
 
-function wordsIn(error: unknown): string {
-  const said = rpcFailureIn(error)?.message;
+function formatRpcMessage(error: unknown): string {
+  const said = findRpcFailure(error)?.message;
   return said === undefined ? "" : `: ${said.replace(/\.$/u, "")}`;
 }
 
 /** The protocol error in the body of a 4xx answer. Undefined for 401, 403 and 408, whose status itself says what is wrong. */
-export function refusalIn(error: unknown): RpcFailure | undefined {
-  const status = statusOf(error) ?? 0;
+export function findRefusal(error: unknown): RpcFailure | undefined {
+  const status = findHttpStatus(error) ?? 0;
   const isRefusal = status >= 400 && status < 500 && status !== 401 && status !== 403 && status !== 408;
-  return isRefusal ? rpcFailureIn(error) : undefined;
+  return isRefusal ? findRpcFailure(error) : undefined;
 }
 
 /** The protocol error in the body of a failed HTTP request. */
-export function rpcFailureIn(error: unknown): RpcFailure | undefined {
+export function findRpcFailure(error: unknown): RpcFailure | undefined {
   for (const each of causesOf(error)) {
     if (!(each instanceof Error)) continue;
     const data: unknown = "data" in each ? each.data : undefined;
-    const text = isJsonObject(data) ? data["text"] : POSTED.exec(each.message)?.[2];
+    const text = isJsonObject(data) ? data["text"] : POST_ERROR.exec(each.message)?.[2];
     if (typeof text !== "string") continue;
     try {
       const message = parseJson(text);
-      if (isJsonObject(message) && isJsonObject(message["error"])) return toFailure(message["error"], { cause: error });
+      if (isJsonObject(message) && isJsonObject(message["error"])) return toRpcFailure(message["error"], { cause: error });
     } catch {
       // a body that is not JSON
     }
@@ -222,14 +222,14 @@ export function rpcFailureIn(error: unknown): RpcFailure | undefined {
 }
 
 /** Matches the message of the older transport's error. */
-const POSTED = /^Error POSTing to endpoint \(HTTP (\d{3})\)(?:: (.*))?/su;
+const POST_ERROR = /^Error POSTing to endpoint \(HTTP (\d{3})\)(?:: (.*))?/su;
 
 /** The ToolError that the official client has wrapped. */
-export function innerToolError(error: unknown): ToolError | undefined {
+export function findInnerToolError(error: unknown): ToolError | undefined {
   for (const each of causesOf(error)) if (each instanceof ToolError) return each;
   return undefined;
 }
 
-export function isNamed(error: unknown, name: string): boolean {
+export function hasErrorName(error: unknown, name: string): boolean {
   return error instanceof Error && error.name === name;
 }

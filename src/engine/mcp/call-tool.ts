@@ -5,40 +5,40 @@ import type { RemoteJob } from "../../core/remote-job.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
-import type { Answering } from "./answer-request.ts";
+import type { ServerRequestContext } from "./answer-request.ts";
 import type { Caller } from "./caller.ts";
 import type { McpConnection } from "./connection.ts";
-import { RpcFailure, WorkBegun } from "./failure.ts";
+import { RpcFailure, WorkStarted } from "./failure.ts";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./rpc-codes.ts";
 import { requestWithInput } from "./input-rounds.ts";
 import { parameterHeaders, sendsParameterHeaders, writeParameterHeaders } from "./parameter-headers.ts";
-import { taskIn, taskJob, type TaskOptions } from "./task.ts";
+import { extractTask, createTaskJob, type TaskOptions } from "./task.ts";
 import { fromAttachmentUri } from "../../core/attachment-uri.ts";
 import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { StruckOutput } from "../../core/struck-output.ts";
-import { atMost } from "../../core/base/short-text.ts";
+import { truncateText } from "../../core/base/short-text.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 export interface CallToolOptions {
   readonly context: ToolContext;
-  readonly answering: Answering;
+  readonly requestContext: ServerRequestContext;
   readonly clock: Clock;
   /** The server's name of the tool. */
   readonly name: string;
   /** Strikes the credentials of the server out of what it says. */
-  readonly strike: <T>(said: T) => T;
+  readonly redactAnswer: <T>(said: T) => T;
   /** See `TaskOptions`. */
-  readonly reach: TaskOptions["reach"];
+  readonly getConnection: TaskOptions["getConnection"];
   /** Turns an error of a later request, in a job, into the error of a call. */
-  readonly explain: TaskOptions["explain"];
+  readonly toCallError: TaskOptions["toCallError"];
 }
 
 /** Returns a `ToolOutput`, or a `RemoteJob` if the server continues the work after its answer. */
 export async function callTool(connection: McpConnection, request: EngineRequest, options: CallToolOptions): Promise<unknown> {
   const { tool, input } = request;
-  const { context, answering, clock, strike } = options;
+  const { context, requestContext, clock, redactAnswer } = options;
   const { signal } = context;
   const caller = callerOf(options);
   const isTask = connection.era === "modern" || wantsTask(tool, connection);
@@ -49,49 +49,49 @@ export async function callTool(connection: McpConnection, request: EngineRequest
     ...(isTask && connection.era === "legacy" ? { task: {} } : {}),
     ...(traceHeaders === undefined ? {} : { _meta: { ...traceHeaders } }),
   };
-  const onProgress: ToolContext["progress"] = (update) => context.progress(strike(update));
+  const onProgress: ToolContext["progress"] = (update) => context.progress(redactAnswer(update));
   const headers = sendsParameterHeaders(connection) ? headersOf(tool, input) : {};
-  const answer = await connection.callers.during(caller, () =>
-    requestWithInput(connection, "tools/call", params, { signal, headers, onProgress, caller, answering, clock }),
+  const answer = await connection.callers.track(caller, () =>
+    requestWithInput(connection, "tools/call", params, { signal, headers, onProgress, caller, requestContext, clock }),
   );
-  const task = isTask ? taskIn(answer, connection.era) : undefined;
+  const task = isTask ? extractTask(answer, connection.era) : undefined;
   return task === undefined ? struckOutput(answer, options) : followTask(task, connection, caller, options);
 }
 
 /** Returns the job for a task that the server began for an earlier process. @throws ToolError `not_found` if the server does not have the task */
 export async function attachToTask(connection: McpConnection, taskId: string, options: CallToolOptions): Promise<unknown> {
-  const { context, answering } = options;
+  const { context, requestContext } = options;
   const caller = callerOf(options);
   let task: unknown;
   try {
-    task = await connection.callers.during(caller, () => connection.request("tasks/get", { taskId }, { signal: context.signal }));
+    task = await connection.callers.track(caller, () => connection.request("tasks/get", { taskId }, { signal: context.signal }));
   } catch (error: unknown) {
     const isGone = error instanceof RpcFailure && (error.code === INVALID_PARAMS || error.code === METHOD_NOT_FOUND);
-    throw isGone ? noTask(answering.server, taskId, error.message) : new WorkBegun("the task had begun", { cause: error });
+    throw isGone ? noTaskError(requestContext.server, taskId, error.message) : new WorkStarted("the task had begun", { cause: error });
   }
-  if (!isJsonObject(task)) throw noTask(answering.server, taskId, "it answered with something that is not an object");
+  if (!isJsonObject(task)) throw noTaskError(requestContext.server, taskId, "it answered with something that is not an object");
   return followTask({ ...task, taskId }, connection, caller, options);
 }
 
-function noTask(server: string, taskId: string, reason: string): ToolError {
+function noTaskError(server: string, taskId: string, reason: string): ToolError {
   return new ToolError("not_found", `MCP server ${JSON.stringify(server)} has no task ${JSON.stringify(taskId)} any more: ${reason}`);
 }
 
-function callerOf({ context, strike }: CallToolOptions): Caller {
+function callerOf({ context, redactAnswer }: CallToolOptions): Caller {
   const { sessionId: session, signal, simulated } = context;
-  return { session, ask: (question, asker) => context.ask(strike(question), asker), signal, simulated };
+  return { session, ask: (question, asker) => context.ask(redactAnswer(question), asker), signal, simulated };
 }
 
 function followTask(task: JsonObject, connection: McpConnection, caller: Caller, options: CallToolOptions): RemoteJob {
-  const { context, answering, clock, strike, reach, explain } = options;
-  const onProgress: ToolContext["progress"] = (update) => context.progress(strike(update));
-  const finish = (result: unknown): unknown => struckOutput(result, options);
-  return taskJob(task, { connection, caller, answering, clock, signal: context.signal, onProgress, finish, reach, explain });
+  const { context, requestContext, clock, redactAnswer, getConnection, toCallError } = options;
+  const onProgress: ToolContext["progress"] = (update) => context.progress(redactAnswer(update));
+  const convertResult = (result: unknown): unknown => struckOutput(result, options);
+  return createTaskJob(task, { connection, caller, requestContext, clock, signal: context.signal, onProgress, convertResult, getConnection, toCallError });
 }
 
-function struckOutput(answer: unknown, { answering, strike }: CallToolOptions): ToolOutput {
-  const struck = strike(answer);
-  const taken = toToolOutput(struck, answering.server);
+function struckOutput(answer: unknown, { requestContext, redactAnswer }: CallToolOptions): ToolOutput {
+  const struck = redactAnswer(answer);
+  const taken = toToolOutput(struck, requestContext.server);
   if (struck === answer || !isJsonObject(answer)) return taken;
   const { output, content, metadata } = taken;
   return new StruckOutput(omitUndefined({ output, content, metadata }), answer["structuredContent"]);
@@ -105,11 +105,11 @@ function wantsTask(tool: Tool, { identity }: McpConnection): boolean {
 }
 
 /** The declared headers by input schema; a schema does not change while its tool is offered. */
-const DECLARED = new WeakMap<object, ReturnType<typeof parameterHeaders>>();
+const DECLARED_HEADERS = new WeakMap<object, ReturnType<typeof parameterHeaders>>();
 
 function headersOf({ inputSchema }: Tool, input: JsonObject): Readonly<Record<string, string>> {
   if (typeof inputSchema === "boolean") return {};
-  const declared = getOrAdd(DECLARED, inputSchema, parameterHeaders);
+  const declared = getOrAdd(DECLARED_HEADERS, inputSchema, parameterHeaders);
   return typeof declared === "string" ? {} : writeParameterHeaders(declared, input);
 }
 
@@ -129,9 +129,9 @@ export function toToolOutput(answer: unknown, server: string): ToolOutput {
   if (!isJsonObject(answer))
     throw new ToolError("invalid_output", `MCP server "${server}" answered tools/call with something that is not an object.`);
   const { content: given = [], structuredContent: output } = answer;
-  const content = partsOf(given).map(toPart);
+  const content = contentItems(given).map(toPart);
   if (answer["isError"] === true)
-    throw new ToolError("execution_failed", reasonOf(content, output), { outcome: outcomeOf(answer), cause: TOOL_ERROR });
+    throw new ToolError("execution_failed", failureReason(content, output), { outcome: outcomeOf(answer), cause: TOOL_ERROR });
   return new ToolOutput({
     ...(output === undefined ? {} : { output }),
     ...(content.length === 0 && output !== undefined ? {} : { content }),
@@ -146,19 +146,19 @@ function outcomeOf({ _meta: meta }: JsonObject): "failed" | "unknown" {
 }
 
 /** The parts of the content. A server may send a single part instead of an array. */
-function partsOf(given: JsonValue): readonly JsonValue[] {
+function contentItems(given: JsonValue): readonly JsonValue[] {
   if (isJsonArray(given)) return given;
   return given === null ? [] : [typeof given === "string" ? { type: "text", text: given } : given];
 }
 
 /** The text of a failed answer, else its structured content as JSON. */
-function reasonOf(content: readonly ContentPart[], output: JsonValue | undefined): string {
-  const text = joinedText(content);
+function failureReason(content: readonly ContentPart[], output: JsonValue | undefined): string {
+  const text = joinTexts(content);
   if (text !== "") return text;
-  return output === undefined || output === null ? "Tool reported isError=true" : atMost(JSON.stringify(output), MAX_REASON_CHARS);
+  return output === undefined || output === null ? "Tool reported isError=true" : truncateText(JSON.stringify(output), MAX_REASON_CHARS);
 }
 
-function joinedText(content: readonly ContentPart[]): string {
+function joinTexts(content: readonly ContentPart[]): string {
   const texts: string[] = [];
   for (const part of content) if (part.type === "text") texts.push(part.text);
   return texts.join("\n").trim();

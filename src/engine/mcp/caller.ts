@@ -28,30 +28,30 @@ export class Callers {
   }
 
   /** Registers a call while `work` runs. */
-  async during<T>(caller: Caller, work: () => Promise<T>): Promise<T> {
-    const leave = this.join(caller);
+  async track<T>(caller: Caller, work: () => Promise<T>): Promise<T> {
+    const unregister = this.register(caller);
     try {
       return await work();
     } finally {
-      leave();
+      unregister();
     }
   }
 
   /** Registers a call until the returned function is called. */
-  join(caller: Caller): () => void {
+  register(caller: Caller): () => void {
     const key = Symbol("caller");
     this.#callers.set(key, caller);
     return () => {
-      if (this.#callers.delete(key) && caller.signal.aborted) this.#linger(caller.session);
+      if (this.#callers.delete(key) && caller.signal.aborted) this.#addLingering(caller.session);
     };
   }
 
   /** The caller for a question that names no call: the oldest one, if all calls, including those just cancelled, belong to one session. */
-  owner(): Caller | "nobody" | "several" {
+  resolveOwner(): Caller | "nobody" | "several" {
     const [first, ...others] = this.#callers.values();
     for (const caller of this.#callers.values()) this.#asked.add(caller);
     if (first === undefined) return "nobody";
-    this.#forget();
+    this.#dropExpired();
     const sessions = [...others.map((other) => other.session), ...this.#lingering.keys()];
     return sessions.every((session) => session === first.session) ? first : "several";
   }
@@ -61,13 +61,13 @@ export class Callers {
     return this.#asked.has(caller);
   }
 
-  #linger(session: unknown): void {
-    this.#forget();
+  #addLingering(session: unknown): void {
+    this.#dropExpired();
     this.#lingering.delete(session);
     this.#lingering.set(session, this.#clock.now() + LINGER_MS);
   }
 
-  #forget(): void {
+  #dropExpired(): void {
     const now = this.#clock.now();
     for (const [session, until] of this.#lingering) {
       if (until > now) return;

@@ -3,7 +3,7 @@ import { describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { ListenFilter, McpConnection } from "./connection.ts";
 import { reopenDelayMs } from "./reopen-delay.ts";
-import { within } from "../../processes/pause.ts";
+import { withTimeLimit } from "../../processes/pause.ts";
 
 export interface ChangeStreamOptions {
   readonly connection: McpConnection;
@@ -14,7 +14,7 @@ export interface ChangeStreamOptions {
 }
 
 /** How long a server may take to accept a stream, in milliseconds. */
-const AGREE_MS = 10_000;
+const ACCEPT_TIMEOUT_MS = 10_000;
 /** Number of refusals after which a server that never had such a stream counts as not supporting it. */
 const MAX_FAILURES = 8;
 
@@ -32,7 +32,7 @@ export class ChangeStream {
   }
 
   /** Replaces the filter of the stream. Resolves once the server has accepted it or refused it; a refusal is retried later. */
-  async listenFor(filter: ListenFilter): Promise<void> {
+  async setFilter(filter: ListenFilter): Promise<void> {
     this.#filter = filter;
     this.#failures = 0;
     const before = this.#current;
@@ -46,28 +46,28 @@ export class ChangeStream {
     this.#current.abort();
   }
 
-  async #open(signal: AbortSignal, isAgain: boolean): Promise<void> {
+  async #open(signal: AbortSignal, isReopened: boolean): Promise<void> {
     this.#stopTimer?.();
     const { connection, clock, onReopened, onProblem } = this.#options;
     const wants = Object.values(this.#filter).some((wish) => wish !== undefined && wish !== false);
-    if (!wants || signal.aborted || connection.ended !== undefined) return;
+    if (!wants || signal.aborted || connection.endReason !== undefined) return;
     try {
-      const limits = { clock, limitMs: AGREE_MS, outer: signal };
-      const { closed } = await within(limits, (limited) => connection.listen(this.#filter, limited));
+      const limits = { clock, limitMs: ACCEPT_TIMEOUT_MS, outer: signal };
+      const { closed } = await withTimeLimit(limits, (limited) => connection.listen(this.#filter, limited));
       this.#failures = 0;
       this.#wasOpen = true;
-      void closed.then(() => this.#later(signal));
-      if (isAgain) onReopened();
+      void closed.then(() => this.#reopenLater(signal));
+      if (isReopened) onReopened();
     } catch (error: unknown) {
       if (signal.aborted) return;
       onProblem(`its stream of changes could not be opened: ${describeThrown(error)}`);
-      this.#later(signal);
+      this.#reopenLater(signal);
     }
   }
 
-  #later(signal: AbortSignal): void {
+  #reopenLater(signal: AbortSignal): void {
     const { clock, connection } = this.#options;
-    if (signal.aborted || connection.ended !== undefined || (!this.#wasOpen && this.#failures >= MAX_FAILURES)) return;
+    if (signal.aborted || connection.endReason !== undefined || (!this.#wasOpen && this.#failures >= MAX_FAILURES)) return;
     const delayMs = reopenDelayMs(this.#failures++);
     this.#stopTimer = clock.timer(() => void this.#open(signal, true), delayMs, { background: true });
   }

@@ -1,25 +1,25 @@
 /** Connects to a server with the official client, and negotiates the version of the protocol. */
 import type { Client, ClientCapabilities, Transport } from "@modelcontextprotocol/client";
-import { untilAborted } from "../../core/base/until-aborted.ts";
-import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
-import { cannotLoad } from "../../core/late-package.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { ToolError, describeThrown, pickHints } from "../../core/error.ts";
+import { packageLoadError } from "../../core/late-package.ts";
 import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { redactError, type Redact } from "../../core/base/redact.ts";
-import { credentialProblem, innerToolError, rpcFailureIn, statusOf } from "./call-error.ts";
-import type { AskedRequest } from "./answer-request.ts";
+import { credentialProblem, findInnerToolError, findRpcFailure, findHttpStatus } from "./call-error.ts";
+import type { ServerRequest } from "./answer-request.ts";
 import { Callers } from "./caller.ts";
 import { McpConnection } from "./connection.ts";
-import { givenTransport } from "./given-transport.ts";
-import { hasPath, nextWay, waysTo, type HttpWay } from "./http-ways.ts";
+import { createCustomTransport } from "./given-transport.ts";
+import { hasPath, nextEndpoint, httpEndpoints, type HttpEndpoint } from "./http-ways.ts";
 import { HttpWire } from "./http-wire.ts";
-import { spawnHere } from "../../processes/process.ts";
-import { printable } from "../../processes/stderr-tail.ts";
-import { serverUrl, shownUrl, type McpOptions, type McpUrlOptions } from "./options.ts";
+import { loadSpawn } from "../../processes/process.ts";
+import { stripControlCharacters } from "../../processes/stderr-tail.ts";
+import { serverUrl, redactUrl, type McpOptions, type McpUrlOptions } from "./options.ts";
 import { Relay, StdioRelay, type RelayEvents } from "./relay.ts";
 import { StdioTransport } from "./stdio.ts";
 import { UNSUPPORTED_PROTOCOL_VERSION } from "./rpc-codes.ts";
-import { CLOSED, type Wire } from "./wire.ts";
+import { CLOSED_REASON, type Wire } from "./wire.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 
@@ -38,7 +38,7 @@ export interface ConnectOptions {
 export interface ServerEvents {
   onNotification(method: string, params: JsonObject): void;
   /** See `RelayEvents`. */
-  onRequest(request: AskedRequest, callers: Callers): Promise<JsonObject> | undefined;
+  onRequest(request: ServerRequest, callers: Callers): Promise<JsonObject> | undefined;
 }
 
 export interface ConnectionEvents extends ServerEvents {
@@ -70,8 +70,8 @@ export async function connect(options: ConnectOptions): Promise<McpConnection> {
   const sdk = await loadClient();
   const { server, clock, redact, signal } = options;
   if (server.url !== undefined) return await connectHttp(sdk, server, options);
-  if (server.command === undefined) return await connectChannel(sdk, () => givenTransport(server, clock, signal), options);
-  const stdio = { clock, redact, spawn: await spawnHere(server) };
+  if (server.command === undefined) return await connectChannel(sdk, () => createCustomTransport(server, clock, signal), options);
+  const stdio = { clock, redact, spawn: await loadSpawn(server) };
   return await connectChannel(sdk, async () => new StdioTransport(server, stdio), options);
 }
 
@@ -81,36 +81,36 @@ async function connectChannel(sdk: ClientModule, makeWire: () => Promise<Wire>, 
   let wire: Wire | undefined;
   try {
     wire = await makeWire();
-    return await attempt(sdk, wire, options);
+    return await connectOnce(sdk, wire, options);
   } catch (error: unknown) {
     const endedByProbe = wire?.exited === true && error instanceof sdk.SdkError && error.code === sdk.SdkErrorCode.EraNegotiationFailed;
-    if (!endedByProbe || options.signal.aborted || (server.protocol ?? "auto") !== "auto") throw failure(options, wire, error);
+    if (!endedByProbe || options.signal.aborted || (server.protocol ?? "auto") !== "auto") throw connectError(options, wire, error);
   }
   try {
     wire = await makeWire();
-    return await attempt(sdk, wire, { ...options, server: { ...server, protocol: "legacy" } });
+    return await connectOnce(sdk, wire, { ...options, server: { ...server, protocol: "legacy" } });
   } catch (error: unknown) {
-    throw failure(options, wire, error);
+    throw connectError(options, wire, error);
   }
 }
 
 async function connectHttp(sdk: ClientModule, server: McpUrlOptions, options: ConnectOptions): Promise<McpConnection> {
-  const ways = waysTo(server);
-  let way: HttpWay | undefined = ways[0];
+  const endpoints = httpEndpoints(server);
+  let endpoint: HttpEndpoint | undefined = endpoints[0];
   let failed: unknown;
-  while (way !== undefined) {
+  while (endpoint !== undefined) {
     try {
-      return await loggedIn(sdk, { ...options, server: way.server }, way.kind);
+      return await connectWithLogin(sdk, { ...options, server: endpoint.server }, endpoint.kind);
     } catch (error: unknown) {
-      if (rpcFailureIn(failed) === undefined) failed = error; // a server's own error says most
-      way = options.signal.aborted ? undefined : nextWay(ways, way, statusOf(error));
+      if (findRpcFailure(failed) === undefined) failed = error; // a server's own error says most
+      endpoint = options.signal.aborted ? undefined : nextEndpoint(endpoints, endpoint, findHttpStatus(error));
     }
   }
-  throw httpFailure(options, server, failed);
+  throw httpConnectError(options, server, failed);
 }
 
 /** Connects over HTTP by one of the ways, and sends the person to log in up to `MAX_LOGINS` times. */
-async function loggedIn(
+async function connectWithLogin(
   sdk: ClientModule,
   options: ConnectOptions & { readonly server: McpUrlOptions },
   kind: "http" | "sse",
@@ -118,7 +118,7 @@ async function loggedIn(
   for (let login = 1; ; login++) {
     const wire = new HttpWire({ server: options.server, kind, sdk, clock: options.clock, log: options.log });
     try {
-      return await attempt(sdk, wire, options);
+      return await connectOnce(sdk, wire, options);
     } catch (error: unknown) {
       if (error instanceof sdk.UnauthorizedError) options.events.onLogin();
       const mayLogIn = wire.authorize !== undefined && login <= MAX_LOGINS && !options.signal.aborted;
@@ -137,20 +137,20 @@ export async function loadClient(): Promise<ClientModule> {
   try {
     return await import("@modelcontextprotocol/client");
   } catch (error: unknown) {
-    throw cannotLoad({ name: "@modelcontextprotocol/client", need: "MCP servers are called through it" }, error);
+    throw packageLoadError({ name: "@modelcontextprotocol/client", need: "MCP servers are called through it" }, error);
   }
 }
 
-async function attempt(sdk: ClientModule, wire: Wire, options: ConnectOptions): Promise<McpConnection> {
+async function connectOnce(sdk: ClientModule, wire: Wire, options: ConnectOptions): Promise<McpConnection> {
   const { signal } = options;
   const callers = new Callers(options.clock);
   const stop = (): void => void wire.close();
   signal.addEventListener("abort", stop, { once: true });
   try {
     signal.throwIfAborted();
-    const { client, relay } = await agree(sdk, wire, { ...options, callers });
-    relay.isOpening = false;
-    if (wire.ended !== undefined) throw new Error(wire.ended);
+    const { client, relay } = await negotiate(sdk, wire, { ...options, callers });
+    relay.isNegotiating = false;
+    if (wire.endReason !== undefined) throw new Error(wire.endReason);
     if (client.getProtocolEra() === "modern") relay.envelope = envelopeOf(sdk, client, options.server);
     return new McpConnection({ client, relay, wire, sdk, callers });
   } catch (error: unknown) {
@@ -162,11 +162,11 @@ async function attempt(sdk: ClientModule, wire: Wire, options: ConnectOptions): 
   }
 }
 
-interface Greeting extends ConnectOptions {
+interface NegotiateOptions extends ConnectOptions {
   readonly callers: Callers;
 }
 
-interface Agreed {
+interface NegotiatedClient {
   readonly client: Client;
   readonly relay: Relay;
 }
@@ -177,18 +177,18 @@ interface Agreed {
  * A child process of the modern era that starts slowly finds both the version probe and the legacy `initialize` in its pipe, and refuses the latter:
  * it is asked once more, in the modern way.
  */
-async function agree(sdk: ClientModule, wire: Wire, options: Greeting): Promise<Agreed> {
+async function negotiate(sdk: ClientModule, wire: Wire, options: NegotiateOptions): Promise<NegotiatedClient> {
   try {
-    return await greet(sdk, wire, options);
+    return await negotiateOnce(sdk, wire, options);
   } catch (error: unknown) {
     const isNewer = error instanceof sdk.ProtocolError && error.code === UNSUPPORTED_PROTOCOL_VERSION;
-    const mayAskAgain = isChannel(wire) && wire.ended === undefined && (options.server.protocol ?? "auto") === "auto";
+    const mayAskAgain = isChannel(wire) && wire.endReason === undefined && (options.server.protocol ?? "auto") === "auto";
     if (!isNewer || !mayAskAgain || options.signal.aborted) throw error;
-    return await greet(sdk, wire, { ...options, server: { ...options.server, protocol: "modern" } });
+    return await negotiateOnce(sdk, wire, { ...options, server: { ...options.server, protocol: "modern" } });
   }
 }
 
-async function greet(sdk: ClientModule, wire: Wire, options: Greeting): Promise<Agreed> {
+async function negotiateOnce(sdk: ClientModule, wire: Wire, options: NegotiateOptions): Promise<NegotiatedClient> {
   const { name, signal, log, events, callers } = options;
   const debug = (what: string): void => log.debug(`MCP server "${name}": ${options.redact(what).slice(0, 500)}`);
   const client = makeClient(sdk, wire, options.server);
@@ -196,16 +196,16 @@ async function greet(sdk: ClientModule, wire: Wire, options: Greeting): Promise<
   client.onerror = (error) => {
     debug(describeThrown(error));
     if (wire.kind !== "sse" || !(error instanceof sdk.SseError)) return;
-    wire.lose("its event stream broke off");
+    wire.abandon("its event stream broke off");
     events.onLost();
   };
   // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
   client.onclose = () => {
-    if (isChannel(wire) && wire.ended !== CLOSED) events.onLost();
+    if (isChannel(wire) && wire.endReason !== CLOSED_REASON) events.onLost();
   };
   const relay = new (isChannel(wire) ? StdioRelay : Relay)(wire.transport, relayEvents(events, callers, debug));
   // the SDK's connect never settles if an SSE stream is closed before it names the address for messages
-  await untilAborted(client.connect(relay satisfies Transport, { timeout: NO_TIMEOUT_MS }), signal);
+  await rejectOnAbort(client.connect(relay satisfies Transport, { timeout: NO_TIMEOUT_MS }), signal);
   return { client, relay };
 }
 
@@ -254,9 +254,9 @@ function envelopeOf(sdk: ClientModule, client: Client, server: McpOptions): Json
   };
 }
 
-function failure({ name, signal, redact }: ConnectOptions, wire: Wire | undefined, error: unknown): ToolError {
-  const ended = wire?.ended;
-  let reason = ended === undefined || ended === CLOSED ? printable(redact(describeThrown(error))) : ended;
+function connectError({ name, signal, redact }: ConnectOptions, wire: Wire | undefined, error: unknown): ToolError {
+  const ended = wire?.endReason;
+  let reason = ended === undefined || ended === CLOSED_REASON ? stripControlCharacters(redact(describeThrown(error))) : ended;
   if (signal.aborted) reason = "it did not answer in time";
   const told = new ToolError("unavailable", `MCP server "${name}" could not be opened: ${reason}.`, {
     details: wire?.stderrTail ?? [],
@@ -265,14 +265,14 @@ function failure({ name, signal, redact }: ConnectOptions, wire: Wire | undefine
   return redactError(told, redact);
 }
 
-function httpFailure({ name, signal, redact }: ConnectOptions, server: McpUrlOptions, error: unknown): ToolError {
-  const inner = innerToolError(error);
+function httpConnectError({ name, signal, redact }: ConnectOptions, server: McpUrlOptions, error: unknown): ToolError {
+  const inner = findInnerToolError(error);
   const retryable = inner?.code === "unavailable" && inner.retryable;
-  const said = (reason: string, hints: Parameters<typeof hintsOf>[0] = {}): ToolError =>
+  const said = (reason: string, hints: Parameters<typeof pickHints>[0] = {}): ToolError =>
     redactError(
-      new ToolError("unavailable", `MCP server "${name}" could not be opened: ${printable(reason).replace(/\.$/u, "")}.`, {
+      new ToolError("unavailable", `MCP server "${name}" could not be opened: ${stripControlCharacters(reason).replace(/\.$/u, "")}.`, {
         retryable,
-        ...hintsOf(hints),
+        ...pickHints(hints),
         cause: error,
       }),
       redact,
@@ -281,13 +281,13 @@ function httpFailure({ name, signal, redact }: ConnectOptions, server: McpUrlOpt
   const refusal = credentialProblem(server, error);
   if (refusal !== undefined) return said(refusal.reason, refusal);
   if (inner !== undefined) return said(inner.message, inner);
-  const status = statusOf(error);
-  if (status !== 404 && status !== 405) return said((rpcFailureIn(error)?.message ?? describeThrown(error)).slice(0, MAX_QUOTED));
-  return said(`there is no MCP server at ${shownUrl(serverUrl(server))} (HTTP ${status})`, { operatorHint: pathHint(server) });
+  const status = findHttpStatus(error);
+  if (status !== 404 && status !== 405) return said((findRpcFailure(error)?.message ?? describeThrown(error)).slice(0, MAX_QUOTED));
+  return said(`there is no MCP server at ${redactUrl(serverUrl(server))} (HTTP ${status})`, { operatorHint: pathHint(server) });
 }
 
 function pathHint(server: McpUrlOptions): string {
-  const others = waysTo(server).map((way) => serverUrl(way.server).pathname);
+  const others = httpEndpoints(server).map((endpoint) => serverUrl(endpoint.server).pathname);
   if (hasPath(server)) return "Look at the path of the url: many servers are at /mcp, or at /sse with the older transport.";
   return `The url has no path, and there is no server at ${[...new Set(others)].join(", ")}; write the path of the server.`;
 }

@@ -2,9 +2,9 @@
 import type { Client } from "@modelcontextprotocol/client";
 import type { ProgressUpdate } from "../../core/context.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 import type { Callers } from "./caller.ts";
-import { refusalIn, statusOf } from "./call-error.ts";
+import { findRefusal, findHttpStatus } from "./call-error.ts";
 import { RpcFailure, ServerFault, SessionLost } from "./failure.ts";
 import type { PeerIdentity } from "./peer.ts";
 import type { Relay } from "./relay.ts";
@@ -19,7 +19,7 @@ export interface RequestOptions {
   readonly onProgress?: (update: ProgressUpdate) => void;
 }
 
-export interface ConnectionParts {
+export interface ConnectionDependencies {
   readonly client: Client;
   readonly relay: Relay;
   readonly wire: Wire;
@@ -43,7 +43,7 @@ export class McpConnection {
   #login: Login | undefined;
 
   /** Requires a client that has connected. */
-  constructor({ client, relay, wire, sdk, callers }: ConnectionParts) {
+  constructor({ client, relay, wire, sdk, callers }: ConnectionDependencies) {
     this.#client = client;
     this.#relay = relay;
     this.#sdk = sdk;
@@ -54,11 +54,11 @@ export class McpConnection {
   }
 
   /** Why the connection can no longer be used, as the end of a sentence; undefined while it can. */
-  get ended(): string | undefined {
-    return this.wire.ended;
+  get endReason(): string | undefined {
+    return this.wire.endReason;
   }
 
-  has(capability: string): boolean {
+  hasCapability(capability: string): boolean {
     return isJsonObject(this.identity.capabilities[capability]);
   }
 
@@ -77,10 +77,10 @@ export class McpConnection {
   async request(method: string, params: JsonObject, options: RequestOptions): Promise<unknown> {
     for (let login = 1; ; login++) {
       try {
-        return this.#checked(method, await this.#relay.request({ method, params, ...options }));
+        return this.#checkResultType(method, await this.#relay.request({ method, params, ...options }));
       } catch (error: unknown) {
-        if (login > MAX_LOGINS || !this.#wantsLogin(error)) throw this.#named(error);
-        await this.#loggedIn(options.signal);
+        if (login > MAX_LOGINS || !this.#wantsLogin(error)) throw this.#toRequestError(error);
+        await this.#waitForLogin(options.signal);
       }
     }
   }
@@ -103,7 +103,7 @@ export class McpConnection {
   }
 
   /** Refuses a result of an unknown type, which must not be read as an answer (revision 2026-07-28). */
-  #checked(method: string, result: unknown): unknown {
+  #checkResultType(method: string, result: unknown): unknown {
     if (this.era === "legacy" || !isJsonObject(result) || RESULT_TYPES.has(result["resultType"])) return result;
     throw new ServerFault(
       "invalid_output",
@@ -116,11 +116,11 @@ export class McpConnection {
   }
 
   /** Waits for a login that several refused requests share. It is cancelled when none of them waits any more. */
-  async #loggedIn(signal: AbortSignal): Promise<void> {
+  async #waitForLogin(signal: AbortSignal): Promise<void> {
     const login = (this.#login ??= this.#startLogin());
     login.waiting++;
     try {
-      await untilAborted(login.done, signal);
+      await rejectOnAbort(login.done, signal);
     } finally {
       if (--login.waiting === 0) login.controller.abort(signal.reason);
     }
@@ -137,19 +137,19 @@ export class McpConnection {
   }
 
   /** Recognises a lost session, which ends the connection for every request. */
-  #named(error: unknown): unknown {
-    if (!this.#isSessionLost(error)) return refusalIn(error) ?? error;
-    this.wire.lose("its session is over");
+  #toRequestError(error: unknown): unknown {
+    if (!this.#isSessionLost(error)) return findRefusal(error) ?? error;
+    this.wire.abandon("its session is over");
     return new SessionLost("its session is over", { cause: error });
   }
 
   #isSessionLost(error: unknown): boolean {
     if (!(error instanceof Error) || error instanceof RpcFailure) return false; // an answer to the request, whatever status it reports
-    const status = statusOf(error);
+    const status = findHttpStatus(error);
     // an answer with the id of a request is about the call, which may have begun
     const saysWhy = /session/iu.test(error.message) && !/"id"\s*:\s*[\d"]/u.test(error.message);
     // the older transport has its session in the address of messages; a 404 with other words, as of a proxy, is about one message
-    if (this.wire.kind === "sse") return saysWhy ? status === 404 || status === 400 : status === 404 && WORDLESS.test(error.message);
+    if (this.wire.kind === "sse") return saysWhy ? status === 404 || status === 400 : status === 404 && EMPTY_BODY_MESSAGE.test(error.message);
     if (this.#relay.sessionId === undefined || !(error instanceof this.#sdk.SdkHttpError)) return false;
     // the specification says 404; servers made with the older SDK answer 400 with the reason
     return status === 404 || (status === 400 && saysWhy);
@@ -157,7 +157,7 @@ export class McpConnection {
 }
 
 /** Matches the client's message for an answer without a body. */
-const WORDLESS = /\(HTTP \d{3}\)(?:: (?:null)?)?$/u;
+const EMPTY_BODY_MESSAGE = /\(HTTP \d{3}\)(?:: (?:null)?)?$/u;
 
 /** One login of a person, and the number of requests that wait for it. */
 interface Login {

@@ -9,11 +9,11 @@ import { describeThrown } from "../../core/error.ts";
 import type { HttpClient, HttpHeader, HttpRequest, HttpResponse } from "../../net/http-request.ts";
 
 type TransportClass = typeof StreamableHTTPClientTransport;
-type Sending = Parameters<StreamableHTTPClientTransport["send"]>;
-type SendOptions = Sending[1];
+type SendParameters = Parameters<StreamableHTTPClientTransport["send"]>;
+type SendOptions = SendParameters[1];
 type TransportArguments = ConstructorParameters<TransportClass>;
 
-export interface DirectPath {
+export interface DirectTransportOptions {
   readonly url: URL;
   readonly client: PreparedClient;
   /** The configured headers, with the credentials. */
@@ -31,29 +31,29 @@ const MODERN_VERSION = "2026-07-28";
 const PLAIN_NAME = /^[\w.-]{1,256}$/u;
 const PARAMETER = /^mcp-param-/iu;
 const UTF8 = new TextDecoder();
-export const IS_JSON = /^application\/json\s*(?:;|$)/iu;
+export const JSON_CONTENT_TYPE = /^application\/json\s*(?:;|$)/iu;
 
-export function directTransport(Base: TransportClass, path: DirectPath, args: TransportArguments): StreamableHTTPClientTransport {
+export function directTransport(Base: TransportClass, path: DirectTransportOptions, args: TransportArguments): StreamableHTTPClientTransport {
   return new (class DirectTransport extends Base {
-    override async send(message: Sending[0], options?: SendOptions): Promise<void> {
-      const sent = Array.isArray(message) ? undefined : plainCall(message, options);
+    override async send(message: SendParameters[0], options?: SendOptions): Promise<void> {
+      const sent = Array.isArray(message) ? undefined : toPlainRequest(message, options);
       if (sent === undefined) return await super.send(message, options);
       let answer: HttpResponse;
       let text: string | undefined;
       try {
-        answer = await posted(path, sent, options);
-        text = await wholeText(path, answer, options);
+        answer = await postCall(path, sent, options);
+        text = await readJsonText(path, answer, options);
       } catch (error: unknown) {
         if (options?.requestSignal?.aborted !== true && error instanceof Error) this.onerror?.(error);
         throw error;
       }
-      const reply = text === undefined ? undefined : plainAnswer(text, sent.id);
+      const reply = text === undefined ? undefined : parsePlainAnswer(text, sent.id);
       if (reply !== undefined) return this.onmessage?.(reply);
       if (answer.status === 401 && path.isRenewed) {
         answer.discard();
         return await super.send(message, options);
       }
-      const release = path.client.prepare(sent.body, text === undefined ? answer : readAnswer(answer, text));
+      const release = path.client.prepare(sent.body, text === undefined ? answer : bufferedResponse(answer, text));
       try {
         await super.send(message, options);
       } finally {
@@ -63,7 +63,7 @@ export function directTransport(Base: TransportClass, path: DirectPath, args: Tr
   })(...args);
 }
 
-async function posted(path: DirectPath, { body, headers }: PlainSent, options: SendOptions): Promise<HttpResponse> {
+async function postCall(path: DirectTransportOptions, { body, headers }: PlainRequest, options: SendOptions): Promise<HttpResponse> {
   const own = path.headers();
   const given = "then" in own ? await own : own;
   try {
@@ -72,43 +72,43 @@ async function posted(path: DirectPath, { body, headers }: PlainSent, options: S
       url: path.url,
       headers: [...headers, ...given],
       body: Buffer.from(body),
-      signal: options?.requestSignal ?? NEVER,
+      signal: options?.requestSignal ?? NEVER_ABORTED,
       keepRedirect: true,
       capEachEvent: true,
     });
   } catch (error: unknown) {
-    throw failure("fetch failed", error, options);
+    throw fetchError("fetch failed", error, options);
   }
 }
 
 /** The body, if the answer is a whole JSON text; else undefined. */
-async function wholeText(path: DirectPath, answer: HttpResponse, options: SendOptions): Promise<string | undefined> {
-  if (answer.status !== 200 || !IS_JSON.test(answer.headers.get("content-type")?.[0] ?? "")) return undefined;
+async function readJsonText(path: DirectTransportOptions, answer: HttpResponse, options: SendOptions): Promise<string | undefined> {
+  if (answer.status !== 200 || !JSON_CONTENT_TYPE.test(answer.headers.get("content-type")?.[0] ?? "")) return undefined;
   try {
     const bytes = await answer.bytes();
     path.onReceived(bytes.length);
     return UTF8.decode(bytes);
   } catch (error: unknown) {
     if (options?.requestSignal?.aborted !== true) path.onReceived(0, describeThrown(error));
-    throw failure("terminated", error, options);
+    throw fetchError("terminated", error, options);
   }
 }
 
 /** The error with which the platform's fetch fails, which the transport recognises. */
-function failure(what: string, cause: unknown, options: SendOptions): unknown {
+function fetchError(what: string, cause: unknown, options: SendOptions): unknown {
   const signal = options?.requestSignal;
   return signal?.aborted === true ? signal.reason : new TypeError(what, { cause });
 }
 
-const NEVER = new AbortController().signal;
+const NEVER_ABORTED = new AbortController().signal;
 
-interface PlainSent {
+interface PlainRequest {
   readonly id: string | number;
   readonly body: string;
   readonly headers: readonly HttpHeader[];
 }
 
-function plainCall(message: JSONRPCMessage, options: SendOptions): PlainSent | undefined {
+function toPlainRequest(message: JSONRPCMessage, options: SendOptions): PlainRequest | undefined {
   if (!("method" in message) || !("id" in message) || message.method !== "tools/call" || options?.resumptionToken !== undefined)
     return undefined;
   const { name, _meta: meta }: Readonly<Record<string, unknown>> = message.params ?? {};
@@ -127,7 +127,7 @@ function plainCall(message: JSONRPCMessage, options: SendOptions): PlainSent | u
 }
 
 /** The message, if the SDK would accept it unchanged; undefined if the SDK would check more, or if it answers another request. */
-function plainAnswer(text: string, wanted: string | number): JSONRPCMessage | undefined {
+function parsePlainAnswer(text: string, wanted: string | number): JSONRPCMessage | undefined {
   if (text.includes("__proto__")) return undefined;
   let message: unknown;
   try {
@@ -159,7 +159,7 @@ function isPlainError(error: JsonObject): boolean {
 }
 
 /** An answer whose body has been read already. */
-function readAnswer({ status, url, headers }: HttpResponse, text: string): HttpResponse {
+function bufferedResponse({ status, url, headers }: HttpResponse, text: string): HttpResponse {
   const bytes = Buffer.from(text);
   const body = {
     async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
@@ -189,14 +189,14 @@ export class PreparedClient implements HttpClient {
   }
 
   async request(request: HttpRequest): Promise<HttpResponse> {
-    return this.#take(request.body) ?? (await this.#client.request(request));
+    return this.#takePrepared(request.body) ?? (await this.#client.request(request));
   }
 
   close(): void {
     this.#client.close();
   }
 
-  #take(body: Uint8Array | undefined): HttpResponse | undefined {
+  #takePrepared(body: Uint8Array | undefined): HttpResponse | undefined {
     if (this.#prepared.size === 0 || body === undefined) return undefined;
     const text = UTF8.decode(body);
     const answer = this.#prepared.get(text);

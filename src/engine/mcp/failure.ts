@@ -17,7 +17,7 @@ export class RpcFailure extends Error {
 }
 
 /** Reads the `error` of an answer, whatever its form. */
-export function toFailure(error: unknown, options?: ErrorOptions): RpcFailure {
+export function toRpcFailure(error: unknown, options?: ErrorOptions): RpcFailure {
   const { code, message, data } = isJsonObject(error) ? error : ({} as { readonly [key: string]: JsonValue | undefined }); // nothing to read
   return new RpcFailure(
     typeof code === "number" ? code : INTERNAL_ERROR,
@@ -38,7 +38,7 @@ export class SessionLost extends Error {
 }
 
 /** A failure (in `cause`) after the server had begun the work, which may have taken effect. */
-export class WorkBegun extends Error {
+export class WorkStarted extends Error {
   override readonly name = "WorkBegun";
 }
 

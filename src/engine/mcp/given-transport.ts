@@ -1,67 +1,67 @@
 /** Adapts a transport that the program made. Its messages are copied and checked like those of a child process. */
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
-import { hasMethods, wrongKind } from "../../core/check-argument.ts";
+import { hasMethods, wrongTypeError } from "../../core/check-argument.ts";
 import { parseExactly } from "../../core/base/exact-json.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
-import { pause } from "../../processes/pause.ts";
+import { sleep } from "../../processes/pause.ts";
 import { MessageLines } from "./message-lines.ts";
 import type { McpTransportOptions } from "./options.ts";
 import { UNREADABLE_ANSWER } from "./rpc-codes.ts";
-import { CLOSED, type Wire } from "./wire.ts";
+import { CLOSED_REASON, type Wire } from "./wire.ts";
 
 /** How long to wait for a transport to close, in milliseconds. */
 const CLOSE_MS = 2_000;
 const NOTHING: readonly string[] = [];
 /** The transports of all open connections. */
-const IN_USE = new WeakSet<object>();
+const USED_TRANSPORTS = new WeakSet<object>();
 
 /** @throws ToolError `invalid_argument` for a value that is not a transport, or is in use; the error of the function; the reason of the signal */
-export async function givenTransport({ transport: make }: McpTransportOptions, clock: Clock, signal: AbortSignal): Promise<GivenTransport> {
+export async function createCustomTransport({ transport: make }: McpTransportOptions, clock: Clock, signal: AbortSignal): Promise<CustomTransport> {
   signal.throwIfAborted();
   const making = (async () => await make())();
   try {
-    const made: unknown = await untilAborted(making, signal);
+    const made: unknown = await rejectOnAbort(making, signal);
     if (!isTransport(made))
-      throw wrongKind("The function transport of an MCP server must return a transport: an object with start, send and close", made);
-    if (IN_USE.has(made)) throw new ToolError("invalid_argument", SHARED);
-    return new GivenTransport(made, clock);
+      throw wrongTypeError("The function transport of an MCP server must return a transport: an object with start, send and close", made);
+    if (USED_TRANSPORTS.has(made)) throw new ToolError("invalid_argument", SHARED_TRANSPORT_MESSAGE);
+    return new CustomTransport(made, clock);
   } catch (error: unknown) {
     // the transport came too late: it is closed
-    if (signal.aborted) making.then((late) => (IN_USE.has(late) ? undefined : late.close())).catch(() => undefined);
+    if (signal.aborted) making.then((late) => (USED_TRANSPORTS.has(late) ? undefined : late.close())).catch(() => undefined);
     throw error;
   }
 }
 
-const SHARED =
+const SHARED_TRANSPORT_MESSAGE =
   "The function transport of an MCP server returned the transport of another connection; it must make a new one each time it is called";
 
 function isTransport(made: unknown): made is Transport {
   return hasMethods(made, "start", "send", "close");
 }
 
-export class GivenTransport implements Transport, Wire {
+export class CustomTransport implements Transport, Wire {
   readonly kind = "custom";
   readonly stderrTail = NOTHING;
   readonly hasPerRequestStream: boolean;
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  ended: string | undefined;
+  endReason: string | undefined;
   exited = false;
   receivedBytes = 0;
 
   readonly #inner: Transport;
   readonly #clock: Clock;
   readonly #lines = new MessageLines({
-    isOpen: () => this.ended === undefined,
-    message: (message) => this.onmessage?.(message),
-    problem: (error) => this.onerror?.(error),
-    stray: (line) => this.onerror?.(new Error(`dropped something that is not a message: ${line.slice(0, 200)}`)),
+    isOpen: () => this.endReason === undefined,
+    onMessage: (message) => this.onmessage?.(message),
+    onProblem: (error) => this.onerror?.(error),
+    onStrayLine: (line) => this.onerror?.(new Error(`dropped something that is not a message: ${line.slice(0, 200)}`)),
     send: (refusal) => this.send(refusal),
-    giveUp: (reason) => this.lose(reason),
+    giveUp: (reason) => this.abandon(reason),
   });
   #started: Promise<void> | undefined;
   #ending: Promise<void> | undefined;
@@ -69,7 +69,7 @@ export class GivenTransport implements Transport, Wire {
   constructor(inner: Transport, clock: Clock) {
     this.#inner = inner;
     this.#clock = clock;
-    IN_USE.add(inner);
+    USED_TRANSPORTS.add(inner);
     this.hasPerRequestStream = inner.hasPerRequestStream === true;
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
     inner.onmessage = (message) => this.#receive(message);
@@ -77,7 +77,7 @@ export class GivenTransport implements Transport, Wire {
     inner.onerror = (error) => this.onerror?.(error);
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
     inner.onclose = () => {
-      this.exited ||= this.ended === undefined;
+      this.exited ||= this.endReason === undefined;
       void this.#end("it closed the connection");
     };
   }
@@ -101,21 +101,21 @@ export class GivenTransport implements Transport, Wire {
 
   /** Sends a copy, so that neither side can change the other's object. */
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
-    if (this.ended !== undefined) throw new Error(this.ended);
+    if (this.endReason !== undefined) throw new Error(this.endReason);
     const copy: unknown = parseExactly(JSON.stringify(message));
     await this.#inner.send(copy as JSONRPCMessage, options); // a copy of a message is a message
   }
 
   close(): Promise<void> {
-    return this.#end(CLOSED);
+    return this.#end(CLOSED_REASON);
   }
 
-  lose(reason: string): void {
+  abandon(reason: string): void {
     void this.#end(reason);
   }
 
   #receive(message: unknown): void {
-    if (this.ended !== undefined) return;
+    if (this.endReason !== undefined) return;
     let text: string | undefined;
     try {
       text = JSON.stringify(message);
@@ -124,7 +124,7 @@ export class GivenTransport implements Transport, Wire {
     }
     if (text === undefined) return;
     this.receivedBytes += text.length;
-    if (text.length > MAX_MESSAGE_BYTES) this.#lines.oversize(text);
+    if (text.length > MAX_MESSAGE_BYTES) this.#lines.receiveOversize(text);
     else this.#lines.receive(text);
   }
 
@@ -139,8 +139,8 @@ export class GivenTransport implements Transport, Wire {
     if (this.#ending !== undefined) return this.#ending;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#ending = promise; // set before closing, as some transports report their end while they close
-    this.ended = reason;
-    IN_USE.delete(this.#inner);
+    this.endReason = reason;
+    USED_TRANSPORTS.delete(this.#inner);
     void this.#closeInner().then(resolve);
     this.onclose?.();
     return promise;
@@ -151,7 +151,7 @@ export class GivenTransport implements Transport, Wire {
     const closing = (async () => await this.#inner.close())()
       .catch(() => undefined)
       .finally(() => closed.abort());
-    await Promise.race([closing, pause(this.#clock, CLOSE_MS, closed.signal)]);
+    await Promise.race([closing, sleep(this.#clock, CLOSE_MS, closed.signal)]);
   }
 }
 

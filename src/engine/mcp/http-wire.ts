@@ -5,25 +5,25 @@ import type {
   StreamableHTTPClientTransport,
   StreamableHTTPClientTransportOptions,
 } from "@modelcontextprotocol/client";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { readRetryAfter } from "../../core/retry-after.ts";
 import { guardedFetch } from "../../net/guarded-fetch.ts";
 import { httpClient } from "../../net/http-client.ts";
 import type { HttpHeader } from "../../net/http-request.ts";
-import { oauthProvider, ownHeaders, withOwnHeaders } from "./authorization.ts";
-import { IS_JSON, PreparedClient, directTransport, type DirectPath } from "./direct-transport.ts";
+import { oauthProvider, configuredHeaders, withConfiguredHeaders } from "./authorization.ts";
+import { JSON_CONTENT_TYPE, PreparedClient, directTransport, type DirectTransportOptions } from "./direct-transport.ts";
 import { ServerFault } from "./failure.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
 import { withRefusedTokens } from "./refused-token.ts";
-import { sharedRenewals } from "./shared-renewals.ts";
-import { serverUrl, shownUrl, type McpUrlOptions } from "./options.ts";
+import { withSharedRenewals } from "./shared-renewals.ts";
+import { serverUrl, redactUrl, type McpUrlOptions } from "./options.ts";
 import { ServerStream, withoutServerStream } from "./server-stream.ts";
-import { within } from "../../processes/pause.ts";
-import { answerTo } from "./whole-answer.ts";
-import { CLOSED, type ServerStreamEvents, type Wire } from "./wire.ts";
+import { withTimeLimit } from "../../processes/pause.ts";
+import { checkAnswer } from "./whole-answer.ts";
+import { CLOSED_REASON, type ServerStreamEvents, type Wire } from "./wire.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { innerToolError } from "./call-error.ts";
+import { findInnerToolError } from "./call-error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
@@ -40,7 +40,7 @@ export interface HttpWireOptions {
 const MIN_RECONNECT_MS = 250;
 const MAX_RECONNECT_MS = 60_000;
 /** How long the request that ends a session may take, in milliseconds. */
-const FAREWELL_MS = 1_000;
+const TERMINATE_TIMEOUT_MS = 1_000;
 
 export class HttpWire implements Wire {
   readonly kind: "http" | "sse";
@@ -49,11 +49,11 @@ export class HttpWire implements Wire {
   readonly exited = false;
   readonly stderrTail: readonly string[] = [];
   readonly authorize: ((signal: AbortSignal) => Promise<void>) | undefined;
-  ended: string | undefined;
+  endReason: string | undefined;
 
   readonly #client: PreparedClient;
   readonly #clock: Clock;
-  readonly #received: Received = { bytes: 0, problem: undefined };
+  readonly #received: ReceivedStats = { bytes: 0, problem: undefined };
   readonly #timers = new Set<() => void>();
   readonly #makeStream: (events: ServerStreamEvents) => ServerStream | undefined;
   #stream: ServerStream | undefined;
@@ -63,17 +63,17 @@ export class HttpWire implements Wire {
     this.kind = kind;
     this.#clock = clock;
     const url = serverUrl(server);
-    this.url = shownUrl(url);
+    this.url = redactUrl(url);
     this.#client = new PreparedClient(httpClient({ ...clientOptions(server), maxBytes: MAX_MESSAGE_BYTES }, { clock, log }));
-    const watched = watchedFetch(guardedFetch(this.#client), this.#received, kind);
-    const fetch = withRefusedTokens(sharedRenewals(withOwnHeaders(watched, server)));
-    const later = (fire: () => void, delayMs: number): (() => void) => this.#later(fire, delayMs);
+    const watched = withReceivedStats(guardedFetch(this.#client), this.#received, kind);
+    const fetch = withRefusedTokens(withSharedRenewals(withConfiguredHeaders(watched, server)));
+    const setTimer = (fire: () => void, delayMs: number): (() => void) => this.#setTimer(fire, delayMs);
     const received = this.#received;
     const bare = new URL(url);
     bare.username = "";
     bare.password = "";
     const provider = oauthProvider(server.auth, sdk);
-    const transport = makeTransport({ url: bare, fetch, client: this.#client, received, server, kind, sdk, provider, later });
+    const transport = makeTransport({ url: bare, fetch, client: this.#client, received, server, kind, sdk, provider, setTimer });
     this.transport = transport;
     this.#makeStream = (events) =>
       "resumeStream" in transport ? new ServerStream({ url: bare, fetch, provider, sdk, clock, transport }, events) : undefined;
@@ -81,7 +81,7 @@ export class HttpWire implements Wire {
     if (callback === undefined) return;
     this.authorize = async (signal) => {
       await this.transport.finishAuth(await callback(signal));
-      this.#stream?.keep();
+      this.#stream?.keepOpen();
     };
   }
 
@@ -94,30 +94,30 @@ export class HttpWire implements Wire {
   }
 
   listen(events: ServerStreamEvents): void {
-    if (this.ended !== undefined) return;
+    if (this.endReason !== undefined) return;
     this.#stream ??= this.#makeStream(events);
-    this.#stream?.keep();
+    this.#stream?.keepOpen();
   }
 
-  lose(reason: string): void {
-    this.ended ??= reason;
-    void this.#end();
+  abandon(reason: string): void {
+    this.endReason ??= reason;
+    void this.#closeOnce();
   }
 
   close(): Promise<void> {
-    this.ended ??= CLOSED;
-    return this.#end();
+    this.endReason ??= CLOSED_REASON;
+    return this.#closeOnce();
   }
 
-  #end(): Promise<void> {
+  #closeOnce(): Promise<void> {
     for (const cancel of this.#timers) cancel();
     this.#stream?.close();
-    this.#closing ??= this.#farewell().finally(() => this.#client.close());
+    this.#closing ??= this.#terminateSession().finally(() => this.#client.close());
     return this.#closing;
   }
 
   /** Sets a timer that keeps the process alive until the wire is closed, as a call may wait for it. */
-  #later(fire: () => void, delayMs: number): () => void {
+  #setTimer(fire: () => void, delayMs: number): () => void {
     const cancel = this.#clock.timer(() => {
       this.#timers.delete(cancel);
       fire();
@@ -127,12 +127,12 @@ export class HttpWire implements Wire {
   }
 
   /** Ends the session on the server, unless the connection was lost. */
-  async #farewell(): Promise<void> {
+  async #terminateSession(): Promise<void> {
     const { transport } = this;
     const close = (): Promise<void> => transport.close().catch(() => undefined);
-    if (!("terminateSession" in transport) || transport.sessionId === undefined || this.ended !== CLOSED) return await close();
+    if (!("terminateSession" in transport) || transport.sessionId === undefined || this.endReason !== CLOSED_REASON) return await close();
     // has a time limit, as callers that wait for an answer are released only by `close()`
-    const farewell = within({ clock: this.#clock, limitMs: FAREWELL_MS }, (signal) => untilAborted(transport.terminateSession(), signal));
+    const farewell = withTimeLimit({ clock: this.#clock, limitMs: TERMINATE_TIMEOUT_MS }, (signal) => rejectOnAbort(transport.terminateSession(), signal));
     await farewell.catch(() => undefined);
     await close();
   }
@@ -143,47 +143,47 @@ export function clientOptions(server: McpUrlOptions): { allowPrivate: readonly s
   const { allowPrivate = [], verifyTls, ca } = server;
   const { hostname, port, protocol } = serverUrl(server);
   const own = `${hostname}:${port === "" ? (protocol === "https:" ? "443" : "80") : port}`;
-  return omitUndefined({ allowPrivate: isPlainAddress(hostname) ? [...allowPrivate, own] : allowPrivate, verifyTls, ca });
+  return omitUndefined({ allowPrivate: isFixedHost(hostname) ? [...allowPrivate, own] : allowPrivate, verifyTls, ca });
 }
 
 /** Whether the host is `localhost` or an IP address, which no DNS change can redirect. */
-function isPlainAddress(hostname: string): boolean {
+function isFixedHost(hostname: string): boolean {
   return hostname === "localhost" || hostname.startsWith("[") || /^\d+(?:\.\d+){3}$/u.test(hostname);
 }
 
-interface TransportParts {
+interface TransportOptions {
   readonly url: URL;
   readonly fetch: FetchLike;
   readonly client: PreparedClient;
-  readonly received: Received;
+  readonly received: ReceivedStats;
   readonly server: McpUrlOptions;
   readonly kind: "http" | "sse";
   readonly sdk: ClientModule;
   readonly provider: Provider;
-  readonly later: (fire: () => void, delayMs: number) => () => void;
+  readonly setTimer: (fire: () => void, delayMs: number) => () => void;
 }
 
-function makeTransport(parts: TransportParts): StreamableHTTPClientTransport | SSEClientTransport {
-  const { url, fetch, kind, sdk, provider, later } = parts;
+function makeTransport(parts: TransportOptions): StreamableHTTPClientTransport | SSEClientTransport {
+  const { url, fetch, kind, sdk, provider, setTimer } = parts;
   const common = { fetch, ...(provider === undefined ? {} : { authProvider: provider }) };
   if (kind === "sse") return new sdk.SSEClientTransport(url, common);
   const options: StreamableHTTPClientTransportOptions = {
     ...common,
     fetch: withoutServerStream(fetch, url),
-    reconnectionScheduler: (reconnect, delayMs) => later(reconnect, Math.min(Math.max(delayMs, MIN_RECONNECT_MS), MAX_RECONNECT_MS)),
+    reconnectionScheduler: (reconnect, delayMs) => setTimer(reconnect, Math.min(Math.max(delayMs, MIN_RECONNECT_MS), MAX_RECONNECT_MS)),
   };
   if (provider !== undefined && "dpop" in provider) return new sdk.StreamableHTTPClientTransport(url, options); // the provider signs each request
-  return directTransport(sdk.StreamableHTTPClientTransport, directPath(parts), [url, options]);
+  return directTransport(sdk.StreamableHTTPClientTransport, directTransportOptions(parts), [url, options]);
 }
 
 type Provider = ReturnType<typeof oauthProvider>;
 
-function directPath({ url, client, server, received, provider }: TransportParts): DirectPath {
+function directTransportOptions({ url, client, server, received, provider }: TransportOptions): DirectTransportOptions {
   const onReceived = (bytes: number, problem?: string): void => {
     received.bytes += bytes;
     received.problem = problem;
   };
-  const own = ownHeaders(server);
+  const own = configuredHeaders(server);
   if (provider === undefined) return { url, client, headers: () => own, isRenewed: false, onReceived };
   const headers = async (): Promise<readonly HttpHeader[]> => {
     const token = "token" in provider ? await provider.token() : (await provider.tokens())?.access_token;
@@ -193,30 +193,30 @@ function directPath({ url, client, server, received, provider }: TransportParts)
 }
 
 /** Counts of the answers of a server. */
-interface Received {
+interface ReceivedStats {
   bytes: number;
   /** The last problem with an answer, as text. */
   problem: string | undefined;
 }
 
 /** @throws ToolError `rate_limited` for 429, `invalid_output` for an answer to another request, and errors of `fetch`, as a rejection */
-function watchedFetch(fetch: FetchLike, received: Received, kind: HttpWire["kind"]): FetchLike {
+function withReceivedStats(fetch: FetchLike, received: ReceivedStats, kind: HttpWire["kind"]): FetchLike {
   return async (url, init) => {
     const response = await fetch(url, init);
     received.problem = undefined;
-    if (response.status === 429) throw await rateLimited(response);
+    if (response.status === 429) throw await rateLimitError(response);
     if (response.body === null) return response;
     const { status, statusText, headers } = response;
-    const answer = new Response(watched(response.body.getReader(), received, init?.signal), { status, statusText, headers });
+    const answer = new Response(countBytes(response.body.getReader(), received, init?.signal), { status, statusText, headers });
     const body = init?.body;
-    if (kind === "sse" || typeof body !== "string" || !answer.ok || !IS_JSON.test(headers.get("content-type") ?? "")) return answer;
-    return new Response(answerTo(body, await answer.text()), { status, statusText, headers });
+    if (kind === "sse" || typeof body !== "string" || !answer.ok || !JSON_CONTENT_TYPE.test(headers.get("content-type") ?? "")) return answer;
+    return new Response(checkAnswer(body, await answer.text()), { status, statusText, headers });
   };
 }
 
-function watched(
+function countBytes(
   reader: ReadableStreamDefaultReader<Uint8Array>,
-  received: Received,
+  received: ReceivedStats,
   signal: AbortSignal | null | undefined,
 ): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
@@ -227,7 +227,7 @@ function watched(
         received.bytes += value.length;
         controller.enqueue(value);
       } catch (error: unknown) {
-        if (signal?.aborted !== true) received.problem = innerToolError(error)?.message ?? describeThrown(error);
+        if (signal?.aborted !== true) received.problem = findInnerToolError(error)?.message ?? describeThrown(error);
         controller.error(error);
       }
     },
@@ -235,7 +235,7 @@ function watched(
   });
 }
 
-async function rateLimited(response: Response): Promise<ToolError> {
+async function rateLimitError(response: Response): Promise<ToolError> {
   await response.body?.cancel();
   const retryAfterMs = readRetryAfter((name) => response.headers.get(name));
   return new ServerFault("rate_limited", "it asked to slow down (HTTP 429)", retryAfterMs === undefined ? {} : { retryAfterMs });

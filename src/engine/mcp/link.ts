@@ -1,7 +1,7 @@
 /** Keeps a server connected: connects, reconnects after a loss, and never repeats work that may have begun. */
 import type { EngineContext } from "../../core/engine.ts";
-import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { ToolError, describeThrown, pickHints } from "../../core/error.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { redactError, redactValue, type Redact } from "../../core/base/redact.ts";
 import { callError } from "./call-error.ts";
@@ -11,12 +11,12 @@ import { RpcFailure, ServerFault, SessionLost } from "./failure.ts";
 import type { McpOptions } from "./options.ts";
 import { PeerError } from "./peer.ts";
 import { reopenDelayMs } from "./reopen-delay.ts";
-import { CLOSED } from "./wire.ts";
-import { pause, within } from "../../processes/pause.ts";
+import { CLOSED_REASON } from "./wire.ts";
+import { sleep, withTimeLimit } from "../../processes/pause.ts";
 
 export interface LinkEvents extends ServerEvents {
   /** Called with each new connection before anything else uses it; `isAgain` is true after a reconnect. */
-  onConnected(connection: McpConnection, isAgain: boolean): void;
+  onConnected(connection: McpConnection, isReconnect: boolean): void;
   /** Whether there are listeners for the server's notifications: then a process that ends is restarted without a call. */
   hasListeners(): boolean;
 }
@@ -28,9 +28,9 @@ const RESTART_DELAYS_MS = [0, 250, 1_000];
 /** How long a server may take to open, in milliseconds, if no limit is given. */
 const DEFAULT_OPEN_TIMEOUT_MS = 10_000;
 /** After this time since the last start, in milliseconds, or once the server has answered, restarts are counted from zero again. */
-const FORGIVEN_MS = 60_000;
+const RESTART_RESET_MS = 60_000;
 /** A connection over HTTP that lasted this long is made again at once when it is lost, in milliseconds. */
-const LASTING_MS = 5_000;
+const STABLE_CONNECTION_MS = 5_000;
 /** How often in a row a process that did not last a minute is restarted without a call. */
 const MAX_RECOVERIES = 8;
 
@@ -90,16 +90,16 @@ export class ServerLink {
    * Runs `work` on a live connection, reconnecting if necessary, and converts its errors to errors of a call. If the server has forgotten the
    * session, so that the first request had no effect, `work` is run once more.
    */
-  async use<T>(signal: AbortSignal, work: (connection: McpConnection) => Promise<T>): Promise<T> {
+  async withConnection<T>(signal: AbortSignal, work: (connection: McpConnection) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
-      const connection = await this.reach(signal);
+      const connection = await this.getConnection(signal);
       try {
         const result = await work(connection);
         this.#restarts = 0;
         return result;
       } catch (error: unknown) {
-        if (isAnswer(error)) this.#restarts = 0;
-        if (!(error instanceof SessionLost) || attempt > 1 || signal.aborted) throw this.explain(error, connection, signal);
+        if (isServerAnswer(error)) this.#restarts = 0;
+        if (!(error instanceof SessionLost) || attempt > 1 || signal.aborted) throw this.toCallError(error, connection, signal);
       }
     }
   }
@@ -109,18 +109,18 @@ export class ServerLink {
    *
    * @param connection undefined if there was none any more
    */
-  explain(error: unknown, connection: McpConnection | undefined, signal: AbortSignal): ToolError {
+  toCallError(error: unknown, connection: McpConnection | undefined, signal: AbortSignal): ToolError {
     const situation = { name: this.#name, server: this.#options, signal, wire: connection?.wire };
-    return withoutSecrets(callError(error, situation), this.#redact);
+    return redactPeerError(callError(error, situation), this.#redact);
   }
 
   /** Reconnects to a lost server without a call, for its notifications. A process is restarted only while there are listeners for them. */
-  recover(failures = 0): void {
+  reconnect(failures = 0): void {
     const context = this.#context;
-    if (context === undefined || this.#connection?.ended === undefined || (this.#isProcess && !this.#events.hasListeners())) return;
+    if (context === undefined || this.#connection?.endReason === undefined || (this.#isProcess && !this.#events.hasListeners())) return;
     if (this.#connecting !== undefined) return;
-    if (this.#isProcess) context.log.warn(`MCP server "${this.#name}" is ${this.#again}: ${this.#lossReason}.`);
-    this.#connecting = this.#sharedStart(context, this.#startAgain(context), failures);
+    if (this.#isProcess) context.log.warn(`MCP server "${this.#name}" is ${this.#restartVerb}: ${this.#lossReason}.`);
+    this.#connecting = this.#shareStart(context, this.#startWithTimeout(context), failures);
   }
 
   /** True for a process or a transport of the program. Its end is noticed at once, and it is restarted only for a call or a listener. */
@@ -128,7 +128,7 @@ export class ServerLink {
     return this.#options.url === undefined;
   }
 
-  get #again(): "reconnected" | "started again" {
+  get #restartVerb(): "reconnected" | "started again" {
     return this.#options.command === undefined ? "reconnected" : "started again";
   }
 
@@ -145,26 +145,26 @@ export class ServerLink {
   }
 
   /** Resolves to a live connection, reconnecting if necessary. @throws ToolError as a rejection */
-  async reach(signal: AbortSignal): Promise<McpConnection> {
+  async getConnection(signal: AbortSignal): Promise<McpConnection> {
     const connection = this.#connection;
-    if (connection !== undefined && connection.ended === undefined) return connection;
+    if (connection !== undefined && connection.endReason === undefined) return connection;
     const context = this.#context;
     if (context === undefined) throw new ToolError("unavailable", `MCP server "${this.#name}" is not open.`, { retryable: false });
-    if (signal.aborted) throw cancelledMeanwhile();
+    if (signal.aborted) throw cancelledError();
     // concurrent callers share the start; if it is refused by `#restartDelay`, a scheduled recovery is not affected
-    this.#connecting ??= this.#sharedStart(context, this.#restart(context, this.#restartDelay(context)));
-    return await untilAborted(this.#connecting, signal, cancelledMeanwhile);
+    this.#connecting ??= this.#shareStart(context, this.#restart(context, this.#restartDelay(context)));
+    return await rejectOnAbort(this.#connecting, signal, cancelledError);
   }
 
   /** Reconnects, at once or later, after a process or the stream that carries all messages has ended. */
-  #lost(connection: McpConnection): void {
+  #handleLoss(connection: McpConnection): void {
     const context = this.#context;
     if (context === undefined || this.#connection !== connection) return;
     this.#reportEnd(context);
-    const lastingMs = this.#isProcess ? FORGIVEN_MS : LASTING_MS;
+    const lastingMs = this.#isProcess ? RESTART_RESET_MS : STABLE_CONNECTION_MS;
     this.#shortLived = context.clock.now() - this.#connectedAt < lastingMs ? this.#shortLived + 1 : 0;
-    if (this.#shortLived === 0) this.recover();
-    else this.#recoverLater(context, this.#shortLived - 1, `MCP server "${this.#name}" ended: ${this.#lossReason}.`);
+    if (this.#shortLived === 0) this.reconnect();
+    else this.#reconnectLater(context, this.#shortLived - 1, `MCP server "${this.#name}" ended: ${this.#lossReason}.`);
   }
 
   /**
@@ -173,19 +173,19 @@ export class ServerLink {
    * @param failures how often in a row it has ended at once or could not be connected to before
    * @param reason of this failure, as a sentence
    */
-  #recoverLater({ clock, log }: OpenContext, failures: number, reason: string): void {
+  #reconnectLater({ clock, log }: OpenContext, failures: number, reason: string): void {
     this.#stopRecovery?.();
     if (this.#isProcess && !this.#events.hasListeners()) return;
     if (this.#isProcess && failures >= MAX_RECOVERIES)
-      return log.warn(`${reason} After ${MAX_RECOVERIES} restarts in a row, it is ${this.#again} with the next call.`);
-    this.#stopRecovery = clock.timer(() => this.recover(failures + 1), reopenDelayMs(failures), { background: true });
+      return log.warn(`${reason} After ${MAX_RECOVERIES} restarts in a row, it is ${this.#restartVerb} with the next call.`);
+    this.#stopRecovery = clock.timer(() => this.reconnect(failures + 1), reopenDelayMs(failures), { background: true });
   }
 
   /**
    * Shares a start between callers. If it fails, connecting is tried again later, as the server cannot report that it is back; but not if a person
    * has to log in, who would be asked each time: then the next call tries it.
    */
-  #sharedStart(context: OpenContext, start: Promise<McpConnection>, failures = 0): Promise<McpConnection> {
+  #shareStart(context: OpenContext, start: Promise<McpConnection>, failures = 0): Promise<McpConnection> {
     this.#stopRecovery?.();
     const shared = start.finally(() => {
       this.#connecting = undefined;
@@ -193,7 +193,7 @@ export class ServerLink {
     shared.catch((error: unknown) => {
       if (this.#context !== context || this.#wantsLogin) return;
       context.log.debug(`MCP server "${this.#name}" could not be reconnected: ${describeThrown(error)}`);
-      this.#recoverLater(context, failures, describeThrown(error));
+      this.#reconnectLater(context, failures, describeThrown(error));
     });
     return shared;
   }
@@ -203,9 +203,9 @@ export class ServerLink {
     const connection = this.#unreported;
     this.#unreported = undefined;
     if (connection === undefined || (connection.era === "modern" && connection.wire.kind === "http")) return;
-    const { ended, origin: server } = connection;
-    const isLost = ended !== undefined && ended !== CLOSED;
-    const error = isLost ? new ToolError("network_error", `The connection to MCP server "${this.#name}" was lost: ${ended}.`) : undefined;
+    const { endReason, origin: server } = connection;
+    const isLost = endReason !== undefined && endReason !== CLOSED_REASON;
+    const error = isLost ? new ToolError("network_error", `The connection to MCP server "${this.#name}" was lost: ${endReason}.`) : undefined;
     disconnected?.({
       durationMs: clock.now() - this.#connectedAt,
       server,
@@ -213,7 +213,7 @@ export class ServerLink {
     });
   }
 
-  async #start(context: OpenContext, signal: AbortSignal, isAgain: boolean): Promise<McpConnection> {
+  async #start(context: OpenContext, signal: AbortSignal, isReconnect: boolean): Promise<McpConnection> {
     const { clock, log } = context;
     this.#reportEnd(context); // of the connection that is replaced
     this.#wantsLogin = false;
@@ -221,7 +221,7 @@ export class ServerLink {
       this.#wantsLogin = true;
     };
     const onLost = (): void => {
-      if (connection !== undefined) this.#lost(connection);
+      if (connection !== undefined) this.#handleLoss(connection);
     };
     let connection: McpConnection | undefined;
     connection = await connect({
@@ -236,13 +236,13 @@ export class ServerLink {
     this.#connectedAt = clock.now();
     this.#connection = connection;
     this.#unreported = connection;
-    this.#events.onConnected(connection, isAgain);
+    this.#events.onConnected(connection, isReconnect);
     return connection;
   }
 
   /** The wait before the next start for a call. @throws ToolError `unavailable` after too many restarts */
   #restartDelay({ clock }: OpenContext): number {
-    if (clock.now() - this.#startedAt > FORGIVEN_MS) this.#restarts = 0;
+    if (clock.now() - this.#startedAt > RESTART_RESET_MS) this.#restarts = 0;
     const delayMs = RESTART_DELAYS_MS[this.#restarts];
     if (delayMs !== undefined) return delayMs;
     throw new ToolError("unavailable", `MCP server "${this.#name}" ended again after ${this.#restarts} restarts: ${this.#lossReason}.`, {
@@ -253,59 +253,59 @@ export class ServerLink {
   async #restart(context: OpenContext, delayMs: number): Promise<McpConnection> {
     const { clock, log } = context;
     this.#restarts++;
-    log.warn(`MCP server "${this.#name}" is ${this.#again} (${this.#restarts} of ${RESTART_DELAYS_MS.length}): ${this.#lossReason}.`);
-    await pause(clock, delayMs, this.#closing.signal);
+    log.warn(`MCP server "${this.#name}" is ${this.#restartVerb} (${this.#restarts} of ${RESTART_DELAYS_MS.length}): ${this.#lossReason}.`);
+    await sleep(clock, delayMs, this.#closing.signal);
     this.#startedAt = clock.now();
-    return await this.#startAgain(context);
+    return await this.#startWithTimeout(context);
   }
 
   get #nextStart(): string {
     if (!this.#isProcess) return "It is reconnected without a call, after pauses of at most a minute.";
-    if (this.#events.hasListeners()) return `It is ${this.#again} without a call, after pauses of at most a minute.`;
+    if (this.#events.hasListeners()) return `It is ${this.#restartVerb} without a call, after pauses of at most a minute.`;
     const restarts = this.#options.command === undefined ? "connects to" : "starts";
     return `It is left alone for a minute; a call after that ${restarts} it once more.`;
   }
 
   get #lossReason(): string {
-    return this.#connection?.ended ?? "it is gone";
+    return this.#connection?.endReason ?? "it is gone";
   }
 
-  async #startAgain(context: OpenContext): Promise<McpConnection> {
+  async #startWithTimeout(context: OpenContext): Promise<McpConnection> {
     const { clock } = context;
     try {
       const { openTimeoutMs: limitMs } = context;
       const start = (signal: AbortSignal): Promise<McpConnection> => this.#start(context, signal, true);
-      return limitMs === 0 ? await start(this.#closing.signal) : await within({ clock, limitMs, outer: this.#closing.signal }, start);
+      return limitMs === 0 ? await start(this.#closing.signal) : await withTimeLimit({ clock, limitMs, outer: this.#closing.signal }, start);
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown);
       throw new ToolError("network_error", error.message, {
         outcome: "not_started",
         details: error.details,
         cause: error,
-        ...hintsOf(error),
+        ...pickHints(error),
       });
     }
   }
 }
 
 /** Whether the server has answered, if with an error: then it is running. */
-function isAnswer(error: unknown): boolean {
+function isServerAnswer(error: unknown): boolean {
   return (
     error instanceof RpcFailure || (error instanceof ToolError && error.code === "execution_failed" && !(error instanceof ServerFault))
   );
 }
 
-function cancelledMeanwhile(): ToolError {
+function cancelledError(): ToolError {
   return new ToolError("cancelled", "The call was cancelled while its MCP server was being started again.", { outcome: "not_started" });
 }
 
 /** The same error, with nothing secret in the data of the server's own either, which a gateway passes on. */
-function withoutSecrets(error: ToolError, redact: Redact): ToolError {
+function redactPeerError(error: ToolError, redact: Redact): ToolError {
   const clean = redactError(error, redact);
   if (!(clean instanceof PeerError)) return clean;
   const { code, message, retryable, outcome, details, retryAfterMs, rpcCode, rpcMessage } = clean;
   const rpcData = redactValue(clean.rpcData, redact);
   if (rpcData === clean.rpcData) return clean;
-  const options = { retryable, outcome, details, ...hintsOf(clean), ...omitUndefined({ retryAfterMs }) };
+  const options = { retryable, outcome, details, ...pickHints(clean), ...omitUndefined({ retryAfterMs }) };
   return new PeerError(code, message, { ...options, rpcCode, rpcMessage, rpcData }); // without its cause, which has the data as well
 }

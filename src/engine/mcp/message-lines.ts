@@ -2,19 +2,19 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import { endOfString, parseExactly } from "../../core/base/exact-json.ts";
-import { LONG_INTEGER, keepDigits } from "../../core/base/parse-json.ts";
+import { findStringEnd, parseExactly } from "../../core/base/exact-json.ts";
+import { LONG_INTEGER, stringifyLongNumber } from "../../core/base/parse-json.ts";
 import { MAX_MESSAGE_BYTES, EDGE_LENGTH } from "../../processes/line-reader.ts";
-import { errorInstead, shallowList, answeredId } from "./oversize-answer.ts";
+import { oversizeError, withoutDeepTools, findAnsweredId } from "./oversize-answer.ts";
 import { INVALID_REQUEST, PARSE_ERROR, UNREADABLE_ANSWER } from "./rpc-codes.ts";
 
 export interface LineEvents {
   /** False once the server was given up: nothing is read any more. */
   isOpen(): boolean;
-  message(message: JSONRPCMessage): void;
-  problem(error: Error): void;
+  onMessage(onMessage: JSONRPCMessage): void;
+  onProblem(error: Error): void;
   /** Called with a text that is not a message. */
-  stray(line: string): void;
+  onStrayLine(line: string): void;
   /** Sends a refusal to the server. */
   send(refusal: JSONRPCMessage): Promise<void>;
   /** Ends the server. The reason is the end of a sentence. */
@@ -34,62 +34,62 @@ export class MessageLines {
     try {
       if (line.startsWith("[")) return this.#receiveBatch(line);
       const message = parseMessage(line);
-      if (message === undefined) this.#receiveNone(line);
-      else if (isMisnumbered(message)) this.#events.problem(new Error(`dropped an answer to a request never sent: ${line.slice(0, 200)}`));
-      else this.#events.message(message);
+      if (message === undefined) this.#receiveUnreadable(line);
+      else if (answersUnsentRequest(message)) this.#events.onProblem(new Error(`dropped an answer to a request never sent: ${line.slice(0, 200)}`));
+      else this.#events.onMessage(message);
     } catch (error: unknown) {
-      if (error instanceof ToolError) this.#receiveCostly(line, error.message);
-      else this.#events.problem(error instanceof Error ? error : new Error(describeThrown(error)));
+      if (error instanceof ToolError) this.#receiveOverLimit(line, error.message);
+      else this.#events.onProblem(error instanceof Error ? error : new Error(describeThrown(error)));
     }
   }
 
   /** Handles a line that is too long to be read. `edges` has its beginning and its end. */
-  oversize(edges: string): void {
+  receiveOversize(edges: string): void {
     this.#refuse(edges, `it sent a line of more than ${MAX_MESSAGE_BYTES} bytes`);
   }
 
   /** Fails the request that a line answers; ends the server if the line does not identify one. */
   #refuse(line: string, problem: string): void {
     if (!this.#events.isOpen()) return;
-    const error = errorInstead(line, problem);
+    const error = oversizeError(line, problem);
     if (error === undefined) this.#events.giveUp(problem);
-    else this.#events.message(error);
+    else this.#events.onMessage(error);
   }
 
   #receiveBatch(line: string): void {
     const batch = parseBatch(line);
-    if (batch.length === 0) this.#events.stray(line);
+    if (batch.length === 0) this.#events.onStrayLine(line);
     for (const each of batch) this.receive(each);
   }
 
   /** Handles a line that is not a message: fails the request that it answers, refuses it if it looks like a request, else reports it as stray. */
-  #receiveNone(line: string): void {
-    const told = unreadable(line);
-    if (told === undefined) this.#events.stray(line);
-    else if ("ended" in told) this.#events.message(told.ended);
+  #receiveUnreadable(line: string): void {
+    const told = classifyUnreadable(line);
+    if (told === undefined) this.#events.onStrayLine(line);
+    else if ("ended" in told) this.#events.onMessage(told.ended);
     else this.#refuseRequest(told.refusal, line);
   }
 
   /** Sends a refusal, unless too many are pending already, as when the server does not read them. */
   #refuseRequest(refusal: JSONRPCMessage, line: string): void {
-    if (this.#refusals >= MAX_REFUSALS) return this.#events.stray(line);
+    if (this.#refusals >= MAX_REFUSALS) return this.#events.onStrayLine(line);
     this.#refusals++;
-    const wentOut = (): void => void this.#refusals--;
-    this.#events.send(refusal).then(wentOut, wentOut);
+    const onSent = (): void => void this.#refusals--;
+    this.#events.send(refusal).then(onSent, onSent);
   }
 
   /** Handles a line over a limit. If one tool of a list nests too deep, the list is read without that tool's schema. */
-  #receiveCostly(line: string, problem: string): void {
-    const list = problem.includes("nests deeper") ? shallowList(line) : undefined;
+  #receiveOverLimit(line: string, problem: string): void {
+    const list = problem.includes("nests deeper") ? withoutDeepTools(line) : undefined;
     if (list === undefined) this.#refuse(line, problem);
-    else this.#events.message(list);
+    else this.#events.onMessage(list);
   }
 }
 
 const PROBE_ID = "server-discover-probe";
 
 /** Whether it answers a request that was never sent: the SDK's ids are numbers, except for its version probe, and it would match "1" with 1. */
-function isMisnumbered(message: JSONRPCMessage): boolean {
+function answersUnsentRequest(message: JSONRPCMessage): boolean {
   return !("method" in message) && typeof message.id === "string" && !message.id.startsWith(PROBE_ID);
 }
 
@@ -111,11 +111,11 @@ export function parseMessage(line: string): JSONRPCMessage | undefined {
   checkCost(line);
   let message: unknown;
   try {
-    message = parseExactly(line, LONG_INTEGER.test(line) ? keepDigits : undefined);
+    message = parseExactly(line, LONG_INTEGER.test(line) ? stringifyLongNumber : undefined);
   } catch {
     return undefined;
   }
-  if (!isJsonObject(message) || message["jsonrpc"] !== "2.0" || (isRequest(message) && !isSoundRequest(message, line))) return undefined;
+  if (!isJsonObject(message) || message["jsonrpc"] !== "2.0" || (isRequest(message) && !isValidRequest(message, line))) return undefined;
   return message as unknown as JSONRPCMessage; // the SDK checks every field that it uses
 }
 
@@ -129,7 +129,7 @@ function parseBatch(line: string): readonly string[] {
   checkCost(line);
   let batch: unknown;
   try {
-    batch = parseExactly(line, LONG_INTEGER.test(line) ? keepDigits : undefined);
+    batch = parseExactly(line, LONG_INTEGER.test(line) ? stringifyLongNumber : undefined);
   } catch {
     return [];
   }
@@ -143,7 +143,7 @@ function checkCost(line: string): void {
   for (let at = 0; at < line.length; at++) {
     switch (line.charCodeAt(at)) {
       case 0x22: // a string: skips to its closing quote
-        at = endOfString(line, at + 1);
+        at = findStringEnd(line, at + 1);
         break;
       case 0x2c:
         values++;
@@ -164,7 +164,7 @@ function checkCost(line: string): void {
 /** The error that ends the request which a line answers, or the refusal of a request of the server. */
 type Unreadable = { readonly ended: JSONRPCMessage } | { readonly refusal: JSONRPCMessage };
 
-const MEANT = /^\{\s*"(?:jsonrpc|id|method|result|error)"\s*:/u;
+const MESSAGE_LIKE = /^\{\s*"(?:jsonrpc|id|method|result|error)"\s*:/u;
 
 /**
  * Undefined for a line that is not meant as a message, such as a log line in JSON: otherwise a server that prints its input would be answered for
@@ -172,13 +172,13 @@ const MEANT = /^\{\s*"(?:jsonrpc|id|method|result|error)"\s*:/u;
  *
  * @see https://www.jsonrpc.org/specification#error_object
  */
-function unreadable(line: string): Unreadable | undefined {
+function classifyUnreadable(line: string): Unreadable | undefined {
   let read: unknown;
   try {
     read = parseExactly(line);
   } catch {
-    if (!MEANT.test(line)) return undefined;
-    const id = answeredId(line.slice(0, EDGE_LENGTH), line.slice(-EDGE_LENGTH));
+    if (!MESSAGE_LIKE.test(line)) return undefined;
+    const id = findAnsweredId(line.slice(0, EDGE_LENGTH), line.slice(-EDGE_LENGTH));
     if (id === undefined)
       return { refusal: asMessage({ jsonrpc: "2.0", id: null, error: { code: PARSE_ERROR, message: "The line is not JSON." } }) };
     return { ended: { jsonrpc: "2.0", id, error: { code: UNREADABLE_ANSWER, message: "its answer is not JSON" } } };
@@ -195,7 +195,7 @@ function isRequest(message: JsonObject): boolean {
 }
 
 /** @param line the text of the message, in which its id may be a number with too many digits */
-function isSoundRequest({ id, method, params }: JsonObject, line: string): boolean {
+function isValidRequest({ id, method, params }: JsonObject, line: string): boolean {
   if (!isId(id) || typeof method !== "string" || ((params ?? undefined) !== undefined && !isJsonObject(params))) return false;
   if (typeof id === "number" || !/^-?\d+$/u.test(id) || !LONG_INTEGER.test(id)) return true;
   const plain = parseExactly(line);

@@ -239,7 +239,7 @@ export function serverUrl(options: McpUrlOptions): URL {
 }
 
 /** Decodes a name or password of an address; returned unchanged if a `%` in it is not an escape. */
-export function decoded(part: string): string {
+export function decodeUrlPart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
@@ -248,82 +248,82 @@ export function decoded(part: string): string {
 }
 
 /** The address of a server for messages: without a name, password, query or fragment. */
-export function shownUrl(url: URL): string {
+export function redactUrl(url: URL): string {
   return url.origin + url.pathname;
 }
 
 const SECRET_NAME = /token|secret|password|passwd|pwd|credential|auth|(?:^|[-_])(?:api)?[-_]?key$|apikey/iu;
 
 /** The secrets of a server, by the text that replaces each in messages. */
-export function secretsOf(options: McpOptions): Readonly<Record<string, string>> {
+export function collectSecrets(options: McpOptions): Readonly<Record<string, string>> {
   const secrets: Record<string, string> = {};
-  const keep = (name: string, value: unknown): void => {
+  const addSecret = (name: string, value: unknown): void => {
     if (typeof value === "string" && value !== "" && !isTokenCount(name, value)) secrets[name] = value;
   };
   if (options.url === undefined) {
     if (options.command === undefined) return secrets;
-    for (const [name, value] of Object.entries(options.env ?? {})) keep(name, value);
-    secretArguments(options.args ?? [], keep);
+    for (const [name, value] of Object.entries(options.env ?? {})) addSecret(name, value);
+    addArgumentSecrets(options.args ?? [], addSecret);
     return secrets;
   }
   for (const [name, value] of Object.entries(options.headers ?? {})) {
-    keep(name, value);
-    keep(`${name} value`, /^\w+ +([^ ].*)$/u.exec(value)?.[1]);
+    addSecret(name, value);
+    addSecret(`${name} value`, /^\w+ +([^ ].*)$/u.exec(value)?.[1]);
   }
   const url = serverUrl(options);
-  keep("password", decoded(url.password));
+  addSecret("password", decodeUrlPart(url.password));
   for (const [name, value] of url.searchParams) {
-    keep(name, value);
-    keep(`${name} encoded`, encodeURIComponent(value));
+    addSecret(name, value);
+    addSecret(`${name} encoded`, encodeURIComponent(value));
   }
-  keepAuth(options.auth, keep);
+  addAuthSecrets(options.auth, addSecret);
   return secrets;
 }
 
 /** Names of what only its owner may know; other variables and headers of a server hold ordinary words. Authors, authorities and tokenizers are none. */
-const CREDENTIAL =
+const CREDENTIAL_NAME =
   /token(?!i[sz])|secret|password|passwd|pwd|passphrase|credential|auth(?!or(?!i[sz]))|cookie|key$|key (?:value|encoded)$/iu;
 /** Names of something about a credential: where it is, or of which kind. */
-const ABOUT_CREDENTIAL = /[_.-](?:ur[il]|endpoint|host|domain|issuer|path|file|dir|sock|mode|type|method|limit)$/iu;
+const CREDENTIAL_METADATA_NAME = /[_.-](?:ur[il]|endpoint|host|domain|issuer|path|file|dir|sock|mode|type|method|limit)$/iu;
 /** The folder of a shell, and the one before: a program that passes on its whole environment passes on these. */
-const FOLDERS: ReadonlySet<string> = new Set(["PWD", "OLDPWD"]);
+const FOLDER_VARIABLES: ReadonlySet<string> = new Set(["PWD", "OLDPWD"]);
 /** Shorter ones are ordinary words too, and what is struck out of an answer is lost to the model. */
 const MIN_LENGTH_IN_ANSWER = 8;
 
 /** The credentials of a server, which are struck out of its answers as well: some repeat their environment or their request. */
-export function credentialsOf(options: McpOptions): Readonly<Record<string, string>> {
+export function collectCredentials(options: McpOptions): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    Object.entries(secretsOf(options)).filter(([name, value]) => value.length >= MIN_LENGTH_IN_ANSWER && isCredential(name, value)),
+    Object.entries(collectSecrets(options)).filter(([name, value]) => value.length >= MIN_LENGTH_IN_ANSWER && isCredential(name, value)),
   );
 }
 
 /** An address with a user or a query may hold the credential itself. */
 function isCredential(name: string, value: string): boolean {
-  if (!CREDENTIAL.test(name) || FOLDERS.has(name)) return false;
-  return !ABOUT_CREDENTIAL.test(name) || /[@?]/u.test(value);
+  if (!CREDENTIAL_NAME.test(name) || FOLDER_VARIABLES.has(name)) return false;
+  return !CREDENTIAL_METADATA_NAME.test(name) || /[@?]/u.test(value);
 }
 
-function keepAuth(auth: McpAuth | undefined, keep: (name: string, value: unknown) => void): void {
-  if (auth?.type === "bearer") keep("token", auth.token);
+function addAuthSecrets(auth: McpAuth | undefined, addSecret: (name: string, value: unknown) => void): void {
+  if (auth?.type === "bearer") addSecret("token", auth.token);
   if (auth?.type === "basic") {
-    keep("password", auth.password);
-    keep("credentials", Buffer.from(`${auth.username}:${auth.password}`).toString("base64"));
+    addSecret("password", auth.password);
+    addSecret("credentials", Buffer.from(`${auth.username}:${auth.password}`).toString("base64"));
   }
-  if (auth?.type === "client-credentials") keep("clientSecret", auth.clientSecret);
-  if (auth?.type === "private-key-jwt") keep("privateKey", auth.privateKey);
+  if (auth?.type === "client-credentials") addSecret("clientSecret", auth.clientSecret);
+  if (auth?.type === "private-key-jwt") addSecret("privateKey", auth.privateKey);
   if (auth?.type !== "user-login" && auth?.type !== "token-exchange") return;
-  keep("client secret", auth.clientSecret);
-  keepAuth(auth.listWith, keep);
+  addSecret("client secret", auth.clientSecret);
+  addAuthSecrets(auth.listWith, addSecret);
 }
 
 /** Collects the values of `--token=…`, `--api-key …`, `API_TOKEN=…`, and passwords in addresses. */
-function secretArguments(args: readonly string[], keep: (name: string, value: unknown) => void): void {
+function addArgumentSecrets(args: readonly string[], addSecret: (name: string, value: unknown) => void): void {
   for (const [index, argument] of args.entries()) {
     const [, option = "", value] = /^-{0,2}([\w.-]+)(?:=(.*))?$/su.exec(argument) ?? [];
-    if (SECRET_NAME.test(option) && value !== undefined) keep(option, value);
+    if (SECRET_NAME.test(option) && value !== undefined) addSecret(option, value);
     else if (SECRET_NAME.test(option) && argument.startsWith("-") && args[index + 1]?.startsWith("-") === false)
-      keep(option, args[index + 1]);
+      addSecret(option, args[index + 1]);
     const password = /:\/\/[^:/@\s]*:([^@/\s]+)@/u.exec(argument)?.[1];
-    keep(`password of argument ${index + 1}`, password);
+    addSecret(`password of argument ${index + 1}`, password);
   }
 }

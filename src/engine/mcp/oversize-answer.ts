@@ -9,13 +9,13 @@ import { ANSWER_TOO_LARGE } from "./rpc-codes.ts";
 const MAX_TOOL_DEPTH = 250;
 
 /** The error in place of the answer to a request; undefined if the line does not identify a request that it answers. */
-export function errorInstead(line: string, problem: string): JSONRPCMessage | undefined {
-  const id = answeredId(line.slice(0, EDGE_LENGTH), line.slice(-EDGE_LENGTH));
+export function oversizeError(line: string, problem: string): JSONRPCMessage | undefined {
+  const id = findAnsweredId(line.slice(0, EDGE_LENGTH), line.slice(-EDGE_LENGTH));
   return id === undefined ? undefined : { jsonrpc: "2.0", id, error: { code: ANSWER_TOO_LARGE, message: problem } };
 }
 
 /** A list of tools in which those that nest too deep are unusable; undefined for any other line. */
-export function shallowList(line: string): JSONRPCMessage | undefined {
+export function withoutDeepTools(line: string): JSONRPCMessage | undefined {
   let message: unknown;
   try {
     message = parseExactly(line); // parseJson refuses deep nesting; this parser does not recurse
@@ -28,14 +28,14 @@ export function shallowList(line: string): JSONRPCMessage | undefined {
   const tools = result["tools"].map((tool) => {
     if (!isJsonObject(tool) || !nestsDeeper(tool, MAX_TOOL_DEPTH)) return tool;
     isOther = false;
-    return unusable(tool);
+    return withInvalidSchema(tool);
   });
   if (isOther) return undefined;
   return { ...message, result: { ...result, tools } } as unknown as JSONRPCMessage; // the SDK checks every field that it uses
 }
 
 /** The tool with an invalid schema, so that the registry disables it and reports why. */
-function unusable({ name, description }: JsonObject): JsonObject {
+function withInvalidSchema({ name, description }: JsonObject): JsonObject {
   const told = { ...(name === undefined ? {} : { name }), ...(typeof description === "string" ? { description } : {}) };
   return { ...told, inputSchema: { type: "object", $ref: `#/nests-deeper-than-${MAX_TOOL_DEPTH}-levels` } };
 }
@@ -58,14 +58,14 @@ const MEMBER = /\s*"((?:[^"\\]|\\.)*)"\s*:\s*(?:(-?\d+)(?=\s*[,}])|("(?:[^"\\]|\
 const ID_LAST = /[}\]]\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?,\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/u;
 
 /** The id of the request that a line is, read from the members before its first array or object, or after its last. */
-export function requestId(edges: string): number | string | undefined {
+export function findRequestId(edges: string): number | string | undefined {
   const id = /(?:^\s*\{|[,}\]])\s*"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")\s*[,}]/u.exec(edges)?.[1];
   if (id === undefined) return undefined;
   return id.startsWith('"') ? id.slice(1, -1) : Number(id);
 }
 
 /** The id of the request that a line answers, read from the members before its first array or object, or after its last. */
-export function answeredId(head: string, tail: string): number | undefined {
+export function findAnsweredId(head: string, tail: string): number | undefined {
   const start = /^\s*\{/u.exec(head);
   if (start === null) return undefined;
   MEMBER.lastIndex = start[0].length;

@@ -13,13 +13,13 @@ export interface ParameterHeader {
   readonly path: readonly string[];
 }
 
-const KEYWORD = "x-mcp-header";
+const HEADER_KEYWORD = "x-mcp-header";
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/u;
 const PRIMITIVE: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
 const MAX_DEPTH = 64;
 
 /** Keywords whose value is data, in which the annotation has no meaning. */
-const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "example", "examples"]);
+const DATA_KEYWORDS: ReadonlySet<string> = new Set(["const", "default", "enum", "example", "examples"]);
 
 /** Whether arguments are repeated in headers on this connection. */
 export function sendsParameterHeaders({ era, wire }: McpConnection): boolean {
@@ -49,28 +49,28 @@ interface Walk {
 }
 
 function walk(schema: unknown, path: readonly string[], state: Walk): void {
-  if (state.depth > MAX_DEPTH) throw illegal(path, `the schema nests deeper than ${MAX_DEPTH} levels`);
+  if (state.depth > MAX_DEPTH) throw illegalHeaderError(path, `the schema nests deeper than ${MAX_DEPTH} levels`);
   if (Array.isArray(schema)) for (const item of schema) walk(item, path, { ...state, reachable: false, depth: state.depth + 1 });
   if (!isJsonObject(schema)) return;
-  if (Object.hasOwn(schema, KEYWORD)) declare(schema, path, state);
+  if (Object.hasOwn(schema, HEADER_KEYWORD)) addHeader(schema, path, state);
   for (const [keyword, value] of Object.entries(schema)) {
-    if (keyword === KEYWORD || DATA.has(keyword)) continue;
+    if (keyword === HEADER_KEYWORD || DATA_KEYWORDS.has(keyword)) continue;
     if (keyword === "properties" && isJsonObject(value)) {
       for (const [name, field] of Object.entries(value)) walk(field, [...path, name], { ...state, depth: state.depth + 1 });
     } else walk(value, [...path, keyword], { ...state, reachable: false, depth: state.depth + 1 });
   }
 }
 
-function declare(schema: JsonObject, path: readonly string[], { found, reachable }: Walk): void {
-  const name = schema[KEYWORD];
-  if (typeof name !== "string" || !TOKEN.test(name)) throw illegal(path, `${KEYWORD} ${JSON.stringify(name)} is not a name for a header`);
-  if (!reachable || path.length === 0) throw illegal(path, `${KEYWORD} is allowed only on a value that properties alone lead to`);
-  if (!PRIMITIVE.has(schema["type"])) throw illegal(path, `${KEYWORD} is allowed only on a string, an integer or a boolean`);
-  if (found.has(name.toLowerCase())) throw illegal(path, `${KEYWORD} ${JSON.stringify(name)} is declared twice`);
+function addHeader(schema: JsonObject, path: readonly string[], { found, reachable }: Walk): void {
+  const name = schema[HEADER_KEYWORD];
+  if (typeof name !== "string" || !TOKEN.test(name)) throw illegalHeaderError(path, `${HEADER_KEYWORD} ${JSON.stringify(name)} is not a name for a header`);
+  if (!reachable || path.length === 0) throw illegalHeaderError(path, `${HEADER_KEYWORD} is allowed only on a value that properties alone lead to`);
+  if (!PRIMITIVE.has(schema["type"])) throw illegalHeaderError(path, `${HEADER_KEYWORD} is allowed only on a string, an integer or a boolean`);
+  if (found.has(name.toLowerCase())) throw illegalHeaderError(path, `${HEADER_KEYWORD} ${JSON.stringify(name)} is declared twice`);
   found.set(name.toLowerCase(), { name, path });
 }
 
-function illegal(path: readonly string[], problem: string): ToolError {
+function illegalHeaderError(path: readonly string[], problem: string): ToolError {
   return new ToolError("invalid_schema", `${path.length === 0 ? "its schema" : JSON.stringify(path.join("."))}: ${problem}`);
 }
 
@@ -78,7 +78,7 @@ function illegal(path: readonly string[], problem: string): ToolError {
 export function writeParameterHeaders(headers: readonly ParameterHeader[], input: JsonObject): Readonly<Record<string, string>> {
   const written: Record<string, string> = {};
   for (const { name, path } of headers) {
-    const text = textOf(valueAt(input, path));
+    const text = toHeaderText(valueAt(input, path));
     if (text !== undefined) written[`Mcp-Param-${name}`] = isPlain(text) ? text : `=?base64?${Buffer.from(text).toString("base64")}?=`;
   }
   return written;
@@ -93,7 +93,7 @@ function valueAt(input: JsonObject, path: readonly string[]): JsonValue | undefi
   return value;
 }
 
-function textOf(value: JsonValue | undefined): string | undefined {
+function toHeaderText(value: JsonValue | undefined): string | undefined {
   if (typeof value === "string") return value;
   if (typeof value === "boolean" || (typeof value === "number" && Number.isSafeInteger(value))) return String(value);
   return undefined;

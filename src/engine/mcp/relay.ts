@@ -6,7 +6,7 @@ import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcont
 import type { ProgressUpdate } from "../../core/context.ts";
 import { describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import { ConnectionLost, RpcFailure, ServerFault, toFailure } from "./failure.ts";
+import { ConnectionLost, RpcFailure, ServerFault, toRpcFailure } from "./failure.ts";
 import { INTERNAL_ERROR, INVALID_REQUEST } from "./rpc-codes.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
@@ -28,16 +28,16 @@ export interface RelayEvents {
 }
 
 /** Maximum number of answers being sent to a server. Further ones are dropped, as the server is not reading them. */
-const MAX_UNTAKEN = 1_000;
+const MAX_PENDING_SENDS = 1_000;
 /** Maximum number of streams left open after their answer: if the server ends a stream itself, its connection can be reused. */
-const MAX_ANSWERED = 32;
-const ANSWERED = new ConnectionLost("its answer has come");
+const MAX_OPEN_STREAMS = 32;
+const ANSWER_RECEIVED = new ConnectionLost("its answer has come");
 /** Maximum number of requests of a server, such as questions to a person, that are answered at a time; further ones are refused. */
-const MAX_ASKED = 64;
+const MAX_SERVER_REQUESTS = 64;
 /** A code that JSON-RPC leaves to implementations. */
-const TOO_MANY = -32_000;
+const TOO_MANY_REQUESTS = -32_000;
 
-interface Waiting {
+interface PendingRequest {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
   readonly onProgress: ((update: ProgressUpdate) => void) | undefined;
@@ -52,15 +52,15 @@ export class Relay implements Transport {
   /** Added to `_meta` of everything that is sent from here, once the version is known: the modern era requires it. */
   envelope: JsonObject | undefined;
   /** Whether the client is still negotiating the version with the server. */
-  isOpening = true;
+  isNegotiating = true;
 
   readonly #inner: Transport;
   readonly #events: RelayEvents;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #pending = new Map<number, PendingRequest>();
   /** The streams whose answer has arrived, the oldest first: a server should end them, but some do not. */
-  readonly #answered = new Set<AbortController>();
+  readonly #answeredStreams = new Set<AbortController>();
   readonly #answering = new Map<string | number, AbortController>();
-  #untaken = 0;
+  #pendingSends = 0;
   /** The client counts from 0, and sends at most one request with an id of its own. */
   #nextId = 1;
 
@@ -69,11 +69,11 @@ export class Relay implements Transport {
     this.#events = events;
     this.hasPerRequestStream = inner.hasPerRequestStream === true;
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
-    inner.onclose = () => this.#closed();
+    inner.onclose = () => this.#handleClose();
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
     inner.onerror = (error) => this.onerror?.(error);
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
-    inner.onmessage = (message) => this.#received(message);
+    inner.onmessage = (message) => this.#handleMessage(message);
   }
 
   get sessionId(): string | undefined {
@@ -91,12 +91,12 @@ export class Relay implements Transport {
   /** Sends a message of the client. Also resolves for an answer that is dropped because too many are pending. */
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     if ("method" in message) return await this.#inner.send(message, options);
-    if (this.#untaken >= MAX_UNTAKEN) return this.#events.onDropped("an answer to a request of the server, which does not read answers");
-    this.#untaken++;
+    if (this.#pendingSends >= MAX_PENDING_SENDS) return this.#events.onDropped("an answer to a request of the server, which does not read answers");
+    this.#pendingSends++;
     try {
       await this.#inner.send(message, options);
     } finally {
-      this.#untaken--;
+      this.#pendingSends--;
     }
   }
 
@@ -115,14 +115,14 @@ export class Relay implements Transport {
     const stream = this.hasPerRequestStream ? new AbortController() : undefined;
     return new Promise<unknown>((resolve, reject) => {
       const stop = (): void => {
-        if (this.#take(id) === undefined) return;
+        if (this.#takePending(id) === undefined) return;
         reject(signal.reason);
         this.#cancel(id, stream, signal.reason);
       };
       if (signal.aborted) return reject(signal.reason);
       signal.addEventListener("abort", stop, { once: true });
       const ended = (): void => signal.removeEventListener("abort", stop);
-      this.#waiting.set(id, {
+      this.#pending.set(id, {
         resolve: (result) => (ended(), resolve(result)),
         reject: (error) => (ended(), reject(error)),
         onProgress: request.onProgress,
@@ -131,17 +131,17 @@ export class Relay implements Transport {
       const options = {
         ...omitUndefined({ headers: request.headers, requestSignal: stream?.signal }),
         onRequestStreamEnd: () => {
-          if (stream !== undefined) this.#answered.delete(stream);
-          this.#take(id)?.reject(new ConnectionLost("its answer broke off"));
+          if (stream !== undefined) this.#answeredStreams.delete(stream);
+          this.#takePending(id)?.reject(new ConnectionLost("its answer broke off"));
         },
       };
-      this.#inner.send({ jsonrpc: "2.0", id, method, params: this.#wrapped(request, id) }, options).catch((error: unknown) => {
-        this.#take(id)?.reject(error);
+      this.#inner.send({ jsonrpc: "2.0", id, method, params: this.#withMeta(request, id) }, options).catch((error: unknown) => {
+        this.#takePending(id)?.reject(error);
       });
     });
   }
 
-  #wrapped({ params, onProgress }: RelayRequest, id: number): Record<string, unknown> {
+  #withMeta({ params, onProgress }: RelayRequest, id: number): Record<string, unknown> {
     const own = isJsonObject(params["_meta"]) ? params["_meta"] : {};
     if (this.envelope === undefined && onProgress === undefined) return { ...params };
     return { ...params, _meta: { ...this.envelope, ...own, ...(onProgress === undefined ? {} : { progressToken: id }) } };
@@ -160,51 +160,51 @@ export class Relay implements Transport {
     told.then(close, close);
   }
 
-  #take(id: number): Waiting | undefined {
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
+  #takePending(id: number): PendingRequest | undefined {
+    const waiting = this.#pending.get(id);
+    this.#pending.delete(id);
     return waiting;
   }
 
-  #closed(): void {
-    for (const id of this.#waiting.keys()) this.#take(id)?.reject(new ConnectionLost("it was closed"));
+  #handleClose(): void {
+    for (const id of this.#pending.keys()) this.#takePending(id)?.reject(new ConnectionLost("it was closed"));
     for (const controller of this.#answering.values()) controller.abort();
     this.onclose?.();
   }
 
-  #received(message: JSONRPCMessage): void {
-    if (!("method" in message)) this.#takeAnswer(message);
-    else if ("id" in message) this.#asked(message.id, message);
-    else this.#notified(message);
+  #handleMessage(message: JSONRPCMessage): void {
+    if (!("method" in message)) this.#handleAnswer(message);
+    else if ("id" in message) this.#handleRequest(message.id, message);
+    else this.#handleNotification(message);
   }
 
-  #takeAnswer(message: JSONRPCMessage & { readonly id?: unknown }): void {
+  #handleAnswer(message: JSONRPCMessage & { readonly id?: unknown }): void {
     const { id } = message;
     if (typeof id !== "number" || id < 1) return this.onmessage?.(message);
     const isResult = Object.hasOwn(message, "result");
     const error: unknown = ("error" in message ? message.error : undefined) ?? undefined; // some servers send null with a result
-    const waiting = this.#take(id);
+    const waiting = this.#takePending(id);
     if (waiting === undefined) return this.#events.onDropped(`an answer to request ${id}, which is not waiting for one`);
-    if (waiting.stream !== undefined) this.#leaveOpen(waiting.stream);
+    if (waiting.stream !== undefined) this.#keepStreamOpen(waiting.stream);
     if (isResult === (error !== undefined)) {
       const what = isResult ? "both a result and an error" : "neither a result nor an error";
       return waiting.reject(new ServerFault("invalid_output", `it sent an answer that has ${what}`));
     }
     if (isResult && "result" in message) waiting.resolve(message.result);
-    else waiting.reject(toFailure(error));
+    else waiting.reject(toRpcFailure(error));
   }
 
-  #leaveOpen(stream: AbortController): void {
-    this.#answered.add(stream);
-    const [oldest] = this.#answered;
-    if (this.#answered.size <= MAX_ANSWERED || oldest === undefined) return;
-    this.#answered.delete(oldest);
-    oldest.abort(ANSWERED);
+  #keepStreamOpen(stream: AbortController): void {
+    this.#answeredStreams.add(stream);
+    const [oldest] = this.#answeredStreams;
+    if (this.#answeredStreams.size <= MAX_OPEN_STREAMS || oldest === undefined) return;
+    this.#answeredStreams.delete(oldest);
+    oldest.abort(ANSWER_RECEIVED);
   }
 
-  #notified(message: JSONRPCMessage & { readonly method: string; readonly params?: unknown }): void {
+  #handleNotification(message: JSONRPCMessage & { readonly method: string; readonly params?: unknown }): void {
     const params = isJsonObject(message.params) ? message.params : {};
-    if (message.method === "notifications/progress") return this.#progressed(params);
+    if (message.method === "notifications/progress") return this.#handleProgress(params);
     const { requestId } = params;
     if (message.method === "notifications/cancelled" && (typeof requestId === "string" || typeof requestId === "number")) {
       this.#answering.get(requestId)?.abort();
@@ -214,8 +214,8 @@ export class Relay implements Transport {
     else this.#events.onNotification(message.method, params);
   }
 
-  #progressed({ progressToken, progress, total, message }: JsonObject): void {
-    const waiting = typeof progressToken === "number" ? this.#waiting.get(progressToken) : undefined;
+  #handleProgress({ progressToken, progress, total, message }: JsonObject): void {
+    const waiting = typeof progressToken === "number" ? this.#pending.get(progressToken) : undefined;
     if (typeof progress !== "number") return;
     waiting?.onProgress?.({
       done: progress,
@@ -224,8 +224,8 @@ export class Relay implements Transport {
     });
   }
 
-  #asked(id: string | number, message: JSONRPCMessage & { readonly method: string; readonly params?: unknown }): void {
-    const refusal = this.#refusalOf(id);
+  #handleRequest(id: string | number, message: JSONRPCMessage & { readonly method: string; readonly params?: unknown }): void {
+    const refusal = this.#findRefusal(id);
     if (refusal !== undefined) return this.#reply(refusal);
     const controller = new AbortController();
     const { params: given, ...bare } = message;
@@ -246,12 +246,12 @@ export class Relay implements Transport {
     );
   }
 
-  #refusalOf(id: string | number): JSONRPCMessage | undefined {
+  #findRefusal(id: string | number): JSONRPCMessage | undefined {
     // the answer to a second request of this id would be taken for that to the first
     if (this.#answering.has(id))
-      return refuse(null, INVALID_REQUEST, `The id ${JSON.stringify(id)} is in use by a request that is being answered.`);
-    if (this.#answering.size < MAX_ASKED) return undefined;
-    return refuse(id, TOO_MANY, `${MAX_ASKED} requests of this server are being answered already; send the next after an answer.`);
+      return errorResponse(null, INVALID_REQUEST, `The id ${JSON.stringify(id)} is in use by a request that is being answered.`);
+    if (this.#answering.size < MAX_SERVER_REQUESTS) return undefined;
+    return errorResponse(id, TOO_MANY_REQUESTS, `${MAX_SERVER_REQUESTS} requests of this server are being answered already; send the next after an answer.`);
   }
 
   #reply(message: JSONRPCMessage): void {
@@ -260,7 +260,7 @@ export class Relay implements Transport {
 }
 
 /** An error response. Its `id` is null if the request's cannot be used, which the SDK's type does not allow. */
-function refuse(id: string | number | null, code: number, message: string): JSONRPCMessage {
+function errorResponse(id: string | number | null, code: number, message: string): JSONRPCMessage {
   return { jsonrpc: "2.0", id, error: { code, message } } as JSONRPCMessage;
 }
 
@@ -271,7 +271,7 @@ export class StdioRelay extends Relay {
 
   /** Does nothing while opening: the SDK closes after a failed negotiation, but the process may be asked again, so its opener closes it. */
   override close(): Promise<void> {
-    return this.isOpening ? Promise.resolve() : super.close();
+    return this.isNegotiating ? Promise.resolve() : super.close();
   }
 }
 

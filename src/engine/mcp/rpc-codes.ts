@@ -26,7 +26,7 @@ export const ANSWER_TOO_LARGE = -32_900;
 export const UNREADABLE_ANSWER = -32_901;
 
 /** The error data by which a server of Haft says that it has done nothing, so that the call may be sent again. */
-export const NOT_STARTED = Object.freeze({ "haft/call": Object.freeze({ outcome: "not_started", retryable: true }) });
+export const NOT_STARTED_DATA = Object.freeze({ "haft/call": Object.freeze({ outcome: "not_started", retryable: true }) });
 
 export function saysNotStarted(data: JsonValue | undefined): boolean {
   const call = isJsonObject(data) ? data["haft/call"] : undefined;

@@ -1,5 +1,5 @@
 /** Detects that a text asks for a secret, however it is written: with look-alike letters, with characters in between, in many languages. */
-import { LOOK_ALIKES, SHAPELESS } from "../../core/base/look-alikes.ts";
+import { LOOK_ALIKES, IGNORABLE_CHARACTERS } from "../../core/base/look-alikes.ts";
 import { COUNTING } from "../../core/token-counts.ts";
 import { LONG_WORDS, PHRASES, PINNING_AFTER, PINNING_BEFORE, SHORT_WORDS } from "./secret-words.ts";
 
@@ -22,7 +22,7 @@ const MORE_LOOK_ALIKES: ReadonlyMap<string, string> = new Map(
 const BOXED_ALPHABETS = [0x1f130, 0x1f150, 0x1f170, 0x1f1e6];
 const BIDIRECTIONAL = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/u;
 
-const LONG = LONG_WORDS.map((word) => folded(word).replaceAll(" ", ""));
+const LONG = LONG_WORDS.map((word) => foldLetters(word).replaceAll(" ", ""));
 const SHORT: ReadonlySet<string> = new Set(SHORT_WORDS.flatMap((word) => wordsOf(word)));
 const RUNS = [...LONG, ...SHORT];
 const PHRASE_TEXTS = PHRASES.map((phrase) => wordsOf(phrase).join(" "));
@@ -30,27 +30,27 @@ const PHRASE_WORDS: ReadonlySet<string> = new Set(PHRASE_TEXTS.map((phrase) => p
 const COUNT_WORDS: ReadonlySet<string> = new Set(COUNTING.flatMap(wordsOf));
 const BEFORE_PINNING: ReadonlySet<string> = new Set(PINNING_BEFORE.flatMap(wordsOf));
 const AFTER_PINNING: ReadonlySet<string> = new Set(PINNING_AFTER.flatMap(wordsOf));
-const PIN = folded("pin");
-const TOKEN = folded("token");
-const PASS = folded("pass");
+const PIN = foldLetters("pin");
+const TOKEN = foldLetters("token");
+const PASS = foldLetters("pass");
 
 /** Whether a text names a password, a key, a code or another secret. */
-export function namesSecret(text: string): boolean {
+export function mentionsSecret(text: string): boolean {
   const start = text.slice(0, MAX_LENGTH);
-  const read = latinized(start);
-  if (isNamed(read) || isNamed(read.replaceAll(INNER_CAPITAL, " "))) return true;
+  const read = toLatinLetters(start);
+  if (hasSecretName(read) || hasSecretName(read.replaceAll(INNER_CAPITAL, " "))) return true;
   // shown from right to left, it may read differently
-  return BIDIRECTIONAL.test(start) && isNamed(Array.from(read).reverse().join(""));
+  return BIDIRECTIONAL.test(start) && hasSecretName(Array.from(read).reverse().join(""));
 }
 
 /** Matches before the next word in `accessToken` and `APIKey`. */
 const INNER_CAPITAL = /(?<=\p{Ll}|\d)(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu;
 
-function isNamed(read: string): boolean {
+function hasSecretName(read: string): boolean {
   const words = wordsOf(read);
   const together = words.join("");
   if (LONG.some((word) => together.includes(word))) return true;
-  if (words.some((word, index) => isSecretWord(word, index, words)) || spelledOut(words).some(holdsWord)) return true;
+  if (words.some((word, index) => isSecretWord(word, index, words)) || spelledOutWords(words).some(containsSecretWord)) return true;
   const spaced = ` ${words.join(" ")} `;
   return PHRASE_TEXTS.some((phrase) => spaced.includes(` ${phrase} `));
 }
@@ -64,7 +64,7 @@ function isSecretWord(word: string, index: number, words: readonly string[]): bo
 }
 
 /** Words whose letters were written separately: `p.a.s.s`. */
-function spelledOut(words: readonly string[]): readonly string[] {
+function spelledOutWords(words: readonly string[]): readonly string[] {
   const runs: string[] = [];
   let run = "";
   for (const word of [...words, ""]) {
@@ -78,22 +78,22 @@ function spelledOut(words: readonly string[]): readonly string[] {
   return runs;
 }
 
-function holdsWord(run: string): boolean {
+function containsSecretWord(run: string): boolean {
   return RUNS.some((word) => run.includes(word));
 }
 
 /** The words of a text, each folded, without the "s" of a plural. */
 function wordsOf(text: string): readonly string[] {
-  return folded(text)
+  return foldLetters(text)
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== "")
     .map((word) => (word.length > 3 && word.endsWith("s") && !word.endsWith("ss") ? word.slice(0, -1) : word));
 }
 
 /** The text in lower case, with each group of look-alikes as one letter. */
-function folded(text: string): string {
+function foldLetters(text: string): string {
   let plain = "";
-  for (const character of latinized(text).toLowerCase()) {
+  for (const character of toLatinLetters(text).toLowerCase()) {
     const latin = LOOK_ALIKES.get(character) ?? character; // some look alike in lower case only
     plain += MORE_LOOK_ALIKES.get(latin) ?? latin;
   }
@@ -105,19 +105,19 @@ function asOneLetter(text: string): string {
 }
 
 /** The text as a person reads it: without accents and invisible characters, and with look-alikes as Latin letters. */
-function latinized(text: string): string {
+function toLatinLetters(text: string): string {
   let read = "";
   for (const character of text
     .normalize("NFKD")
-    .replace(SHAPELESS, "")
+    .replace(IGNORABLE_CHARACTERS, "")
     .replaceAll(/[\p{Cf}\p{M}]/gu, "")) {
-    const latin = LOOK_ALIKES.get(character) ?? unboxed(character) ?? character;
+    const latin = LOOK_ALIKES.get(character) ?? unboxLetter(character) ?? character;
     read += latin;
   }
   return read;
 }
 
-function unboxed(character: string): string | undefined {
+function unboxLetter(character: string): string | undefined {
   const code = character.codePointAt(0) ?? 0;
   const first = BOXED_ALPHABETS.find((start) => code >= start && code < start + 26);
   return first === undefined ? undefined : String.fromCharCode(0x61 + code - first);

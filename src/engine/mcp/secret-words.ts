@@ -1,13 +1,13 @@
 /** Words for secrets in the most common languages, compared without accents, case and look-alike letters. */
 
-const listed = (text: string): readonly string[] =>
+const parseWordList = (text: string): readonly string[] =>
   text
     .split("|")
     .map((word) => word.trim())
     .filter((word) => word !== "");
 
 /** Words distinctive enough to be found inside longer words, and in languages without spaces between words. */
-export const LONG_WORDS: readonly string[] = listed(`
+export const LONG_WORDS: readonly string[] = parseWordList(`
   password|passwort|passcode|passphrase|passwd|paswoord|wachtwoord|kennwort|contraseña|contrasenya|lösenord|passord|adgangskode|kodeord|salasana|
   mnemonic|zugangsdaten|anmeldedaten|credential|credencial|credenziali|geheimzahl|geheimnummer|kreditkarte|creditcard|cardnumber|kartennummer|
   motdepasse|palavrapasse|seedphrase|privatekey|secretkey|accesskey|accesstoken|authtoken|bearertoken|sessiontoken|onetimecode|onetimepassword|
@@ -24,14 +24,14 @@ export const LONG_WORDS: readonly string[] = listed(`
 `);
 
 /** Words that count only as whole words. */
-export const SHORT_WORDS: readonly string[] = listed(`
+export const SHORT_WORDS: readonly string[] = parseWordList(`
   pwd|pswd|psw|pass|pin|pincode|pinnummer|otp|totp|cvv|cvc|cvv2|cvc2|ssn|mfa|2fa|token|jeton|secret|bearer|creds|jwt|apikey|
   geheimnis|parol|parola|senha|clave|heslo|hesla|hasło|hasła|jelszó|jelszava|şifre|şifreniz|şifrenizi|lozinka|slaptažodis|parolă|
   fjalëkalimi|lykilorð|geslo|пин|пинкод|токен|секрет
 `);
 
 /** Words that are next to each other, or are written as one. */
-export const PHRASES: readonly string[] = listed(`
+export const PHRASES: readonly string[] = parseWordList(`
   api key|api schlüssel|private key|access key|ssh key|pgp key|encryption key|signing key|master key|secret key|recovery key|wallet key|auth key|
   clé api|clé privée|clé secrète|clé d accès|clave api|clave privada|clave secreta|chiave api|chiave privata|chave api|chave privada|chave secreta|
   api sleutel|klucz api|klucz prywatny|api nyckel|ключ api|закрытый ключ|приватный ключ|api 密钥|privater schlüssel|geheimer schlüssel|
@@ -47,5 +47,5 @@ export const PHRASES: readonly string[] = listed(`
 `);
 
 /** Words next to which "pin" is a verb and not a secret: "pin it to the top", "shall I pin". */
-export const PINNING_BEFORE: readonly string[] = listed("to|i|we|you|will|shall|should|can|not");
-export const PINNING_AFTER: readonly string[] = listed("a|an|the|this|that|it|these|those|to|on|up|board|message|post|tab|map");
+export const PINNING_BEFORE: readonly string[] = parseWordList("to|i|we|you|will|shall|should|can|not");
+export const PINNING_AFTER: readonly string[] = parseWordList("a|an|the|this|that|it|these|those|to|on|up|board|message|post|tab|map");

@@ -7,15 +7,15 @@
 import type { FetchLike, OAuthClientProvider, AuthProvider, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
-import { innerToolError } from "./call-error.ts";
+import { findInnerToolError } from "./call-error.ts";
 import { reopenDelayMs } from "./reopen-delay.ts";
-import { pause } from "../../processes/pause.ts";
+import { sleep } from "../../processes/pause.ts";
 import type { ServerStreamEvents } from "./wire.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 
-export interface ServerStreamParts {
+export interface ServerStreamOptions {
   readonly url: URL;
   readonly fetch: FetchLike;
   readonly provider: OAuthClientProvider | AuthProvider | undefined;
@@ -29,16 +29,16 @@ export interface ServerStreamParts {
 const MIN_PAUSE_MS = 250;
 const MAX_RETRY_MS = 3_600_000;
 /** A stream that was open for this long, in milliseconds, or that carried anything, does not count as a failure when it ends. */
-const LASTING_MS = 5_000;
+const STABLE_STREAM_MS = 5_000;
 /** Number of refusals after which a server that never opened the stream counts as not having it. */
 const MAX_FAILURES = 8;
 /** Statuses of a server without such a stream. */
-const NO_STREAM: ReadonlySet<number | undefined> = new Set([405, 501]);
+const UNSUPPORTED_STATUSES: ReadonlySet<number | undefined> = new Set([405, 501]);
 /** Statuses of a server that does not know the session, or the address. */
-const NOT_KNOWN: ReadonlySet<number | undefined> = new Set([400, 404]);
+const UNKNOWN_SESSION_STATUSES: ReadonlySet<number | undefined> = new Set([400, 404]);
 
 export class ServerStream {
-  readonly #parts: ServerStreamParts;
+  readonly #options: ServerStreamOptions;
   readonly #events: ServerStreamEvents;
   readonly #closing = new AbortController();
   #lastEventId: string | undefined;
@@ -46,19 +46,19 @@ export class ServerStream {
   #failures = 0;
   /** Whether it was open before, so that the server has such a stream. */
   #wasOpen = false;
-  #isKept = false;
+  #isKeptOpen = false;
 
-  constructor(parts: ServerStreamParts, events: ServerStreamEvents) {
-    this.#parts = parts;
+  constructor(parts: ServerStreamOptions, events: ServerStreamEvents) {
+    this.#options = parts;
     this.#events = events;
   }
 
   /** Opens the stream, and again whenever it ends. Does nothing if it is kept already. */
-  keep(): void {
-    if (this.#isKept) return;
-    this.#isKept = true;
-    void this.#keep().finally(() => {
-      this.#isKept = false;
+  keepOpen(): void {
+    if (this.#isKeptOpen) return;
+    this.#isKeptOpen = true;
+    void this.#reopenLoop().finally(() => {
+      this.#isKeptOpen = false;
     });
   }
 
@@ -66,21 +66,21 @@ export class ServerStream {
     this.#closing.abort();
   }
 
-  async #keep(): Promise<void> {
+  async #reopenLoop(): Promise<void> {
     const { signal } = this.#closing;
-    const { clock } = this.#parts;
+    const { clock } = this.#options;
     for (let isAgain = false; !signal.aborted; isAgain = true) {
-      const waitMs = await this.#once(isAgain);
+      const waitMs = await this.#openOnce(isAgain);
       if (waitMs === undefined) return;
-      await pause(clock, waitMs, signal, { background: true });
+      await sleep(clock, waitMs, signal, { background: true });
     }
   }
 
   /** Opens the stream and waits for its end. Resolves to the wait before the next try, in milliseconds; undefined if there is to be none. */
-  async #once(isAgain: boolean): Promise<number | undefined> {
-    const { clock } = this.#parts;
+  async #openOnce(isAgain: boolean): Promise<number | undefined> {
+    const { clock } = this.#options;
     const { signal } = this.#closing;
-    const stream = new OpenStream(this.#parts, (id) => {
+    const stream = new OpenStream(this.#options, (id) => {
       this.#lastEventId = id;
     });
     const close = (): void => stream.close();
@@ -94,30 +94,30 @@ export class ServerStream {
       this.#wasOpen = true;
       if (isReopened && after === undefined) this.#events.onReopened();
       await stream.ended;
-      await pause(clock, MIN_PAUSE_MS, signal, { background: true }); // until the received messages have been read
+      await sleep(clock, MIN_PAUSE_MS, signal, { background: true }); // until the received messages have been read
     } catch (error: unknown) {
-      return signal.aborted ? undefined : await this.#failed(error, stream);
+      return signal.aborted ? undefined : await this.#handleFailure(error, stream);
     } finally {
       signal.removeEventListener("abort", close);
       stream.close();
     }
     this.#retryMs = stream.retryMs ?? this.#retryMs;
-    this.#failures = stream.brought || clock.now() - begunAt >= LASTING_MS ? 0 : this.#failures + 1;
+    this.#failures = stream.hasReceived || clock.now() - begunAt >= STABLE_STREAM_MS ? 0 : this.#failures + 1;
     return this.#delayMs() - MIN_PAUSE_MS;
   }
 
-  async #failed(error: unknown, { status }: OpenStream): Promise<number | undefined> {
-    const { sdk } = this.#parts;
-    if (NO_STREAM.has(status) || (NOT_KNOWN.has(status) && !this.#wasOpen)) return undefined;
+  async #handleFailure(error: unknown, { status }: OpenStream): Promise<number | undefined> {
+    const { sdk } = this.#options;
+    if (UNSUPPORTED_STATUSES.has(status) || (UNKNOWN_SESSION_STATUSES.has(status) && !this.#wasOpen)) return undefined;
     this.#events.onProblem(`the stream of its own messages could not be opened: ${describeThrown(error)}`);
     if (error instanceof sdk.UnauthorizedError) return undefined; // a person is not sent to log in for this stream
     this.#failures++;
-    if (NOT_KNOWN.has(status)) {
+    if (UNKNOWN_SESSION_STATUSES.has(status)) {
       this.#lastEventId = undefined; // the server may no longer know this event
       await this.#events.onRefused();
     }
     if (!this.#wasOpen && status !== undefined && this.#failures >= MAX_FAILURES) return undefined;
-    const inner = error instanceof ToolError ? error : innerToolError(error);
+    const inner = error instanceof ToolError ? error : findInnerToolError(error);
     return Math.max(this.#delayMs(), inner?.retryAfterMs ?? 0);
   }
 
@@ -137,14 +137,14 @@ class OpenStream {
   /** The status of the server's answer to the request for the stream; undefined while there is none. */
   status: number | undefined;
   /** Whether a message or the id of an event has arrived. */
-  brought = false;
+  hasReceived = false;
   /** The server's wait between two streams, in milliseconds. */
   retryMs: number | undefined;
 
-  constructor({ url, fetch, provider, sdk, transport }: ServerStreamParts, onEventId: (id: string) => void) {
+  constructor({ url, fetch, provider, sdk, transport }: ServerStreamOptions, onEventId: (id: string) => void) {
     this.#onEventId = onEventId;
     this.#transport = new sdk.StreamableHTTPClientTransport(url, {
-      fetch: this.#watching(fetch, url),
+      fetch: this.#watchFetch(fetch, url),
       ...omitUndefined({ authProvider: provider, sessionId: transport.sessionId, protocolVersion: transport.protocolVersion }),
       reconnectionOptions: { initialReconnectionDelay: -1, maxReconnectionDelay: -1, reconnectionDelayGrowFactor: 1, maxRetries: 1 },
       // called to schedule a reconnect, with the wait that the server has asked for
@@ -154,7 +154,7 @@ class OpenStream {
     });
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
     this.#transport.onmessage = (message) => {
-      this.brought = true;
+      this.hasReceived = true;
       transport.onmessage?.(message);
     };
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the SDK knows only this way
@@ -171,7 +171,7 @@ class OpenStream {
     await this.#transport.start();
     await this.#transport.resumeStream(lastEventId ?? "", {
       onresumptiontoken: (id) => {
-        this.brought = true;
+        this.hasReceived = true;
         this.#onEventId(id);
       },
     });
@@ -181,7 +181,7 @@ class OpenStream {
     void this.#transport.close();
   }
 
-  #watching(fetch: FetchLike, url: URL): FetchLike {
+  #watchFetch(fetch: FetchLike, url: URL): FetchLike {
     return async (asked, init) => {
       const response = await fetch(asked, init);
       if (init?.method !== "GET" || new URL(asked).href !== url.href) return response; // a request of a login

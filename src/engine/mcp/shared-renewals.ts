@@ -9,19 +9,19 @@ import { isJsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 
 /** Maximum number of used refresh tokens that are remembered, for requests that read theirs before it was replaced. */
-const MAX_REMEMBERED = 16;
+const MAX_CACHED_RENEWALS = 16;
 
 /**
  * A `fetch` that sends each single-use refresh token once: later requests with it get the same answer. If the token stays valid, or was refused, only
  * concurrent requests share the answer.
  */
-export function sharedRenewals(fetch: FetchLike): FetchLike {
+export function withSharedRenewals(fetch: FetchLike): FetchLike {
   const renewals = new Map<string, Promise<Response>>();
   const renew = async (key: string, token: string, ask: () => Promise<Response>): Promise<Response> => {
     let isUsedUp = false;
     try {
       const response = await ask();
-      isUsedUp = response.ok && (await replaces(response.clone(), token));
+      isUsedUp = response.ok && (await hasNewRefreshToken(response.clone(), token));
       return response;
     } finally {
       if (!isUsedUp) renewals.delete(key);
@@ -36,13 +36,13 @@ export function sharedRenewals(fetch: FetchLike): FetchLike {
     const renewal = renewals.get(key) ?? renew(key, token, () => fetch(url, init));
     renewals.set(key, renewal);
     const [oldest] = renewals.keys();
-    if (renewals.size > MAX_REMEMBERED && oldest !== undefined) renewals.delete(oldest);
+    if (renewals.size > MAX_CACHED_RENEWALS && oldest !== undefined) renewals.delete(oldest);
     return (await renewal).clone();
   };
 }
 
 /** Whether an answer has another refresh token than the one that was sent. */
-async function replaces(answer: Response, token: string): Promise<boolean> {
+async function hasNewRefreshToken(answer: Response, token: string): Promise<boolean> {
   try {
     const tokens = parseJson(await answer.text());
     const next = isJsonObject(tokens) ? tokens["refresh_token"] : undefined;

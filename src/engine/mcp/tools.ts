@@ -8,8 +8,8 @@ import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { McpConnection } from "./connection.ts";
 import { parameterHeaders, sendsParameterHeaders } from "./parameter-headers.ts";
-import { EffectOverrides, namePattern } from "../effect-overrides.ts";
-import { renamedTools } from "../renamed-tools.ts";
+import { EffectOverrides, compileNamePattern } from "../effect-overrides.ts";
+import { applyRenames } from "../renamed-tools.ts";
 import type { McpCommonOptions } from "./options.ts";
 
 export interface ListOptions {
@@ -17,7 +17,7 @@ export interface ListOptions {
   readonly name: string;
   readonly trustAnnotations: boolean;
   readonly maxTools: number;
-  readonly choice: ToolChoice;
+  readonly choice: ToolSelection;
   readonly signal: AbortSignal;
   readonly log: Log;
 }
@@ -41,7 +41,7 @@ const MAX_DESCRIPTION_LENGTH = 1024 * 1024;
  * @throws ToolError `unavailable` if the list exceeds the limits or repeats a cursor
  */
 export async function listTools(connection: McpConnection, options: ListOptions): Promise<ToolList> {
-  if (!connection.has("tools")) return { tools: [], ttlMs: undefined };
+  if (!connection.hasCapability("tools")) return { tools: [], ttlMs: undefined };
   const tools: Tool[] = [];
   const cursors = new Set<string>();
   const startBytes = connection.wire.receivedBytes;
@@ -50,25 +50,25 @@ export async function listTools(connection: McpConnection, options: ListOptions)
   do {
     const page = await connection.request("tools/list", cursor === undefined ? {} : { cursor }, { signal: options.signal });
     const listed = isJsonObject(page) ? page["tools"] : undefined;
-    if (!Array.isArray(listed)) throw refused(options, `it answered tools/list without an array of tools`);
+    if (!Array.isArray(listed)) throw listError(options, `it answered tools/list without an array of tools`);
     for (const item of listed) {
       const tool = toTool(item, connection, options);
       if (tool !== undefined) tools.push(tool);
     }
-    if (tools.length > options.maxTools) throw refused(options, `it lists more than ${plural(options.maxTools, "tool")}`);
+    if (tools.length > options.maxTools) throw listError(options, `it lists more than ${plural(options.maxTools, "tool")}`);
     if (connection.wire.receivedBytes - startBytes > MAX_LIST_BYTES)
-      throw refused(options, `its list of tools is larger than ${MAX_LIST_BYTES} bytes`);
-    ttlMs = shorter(ttlMs, isJsonObject(page) ? page["ttlMs"] : undefined);
+      throw listError(options, `its list of tools is larger than ${MAX_LIST_BYTES} bytes`);
+    ttlMs = shorterTtl(ttlMs, isJsonObject(page) ? page["ttlMs"] : undefined);
     cursor = nextCursor(page);
     if (cursor !== undefined && cursors.has(cursor))
-      throw refused(options, "its list of tools runs in a circle: the same cursor came twice");
+      throw listError(options, "its list of tools runs in a circle: the same cursor came twice");
     if (cursor !== undefined) cursors.add(cursor);
-    if (cursors.size >= MAX_PAGES) throw refused(options, `its list of tools has more than ${MAX_PAGES} pages`);
+    if (cursors.size >= MAX_PAGES) throw listError(options, `its list of tools has more than ${MAX_PAGES} pages`);
   } while (cursor !== undefined);
-  return { tools: chosenTools(tools, options.choice, options), ttlMs };
+  return { tools: selectTools(tools, options.choice, options), ttlMs };
 }
 
-function shorter(known: number | undefined, ttlMs: unknown): number | undefined {
+function shorterTtl(known: number | undefined, ttlMs: unknown): number | undefined {
   if (typeof ttlMs !== "number") return known;
   return known === undefined ? ttlMs : Math.min(known, ttlMs);
 }
@@ -78,22 +78,22 @@ function nextCursor(page: unknown): string | undefined {
   return typeof cursor === "string" && cursor !== "" ? cursor : undefined;
 }
 
-function refused(options: ListOptions, reason: string): ToolError {
+function listError(options: ListOptions, reason: string): ToolError {
   return new ToolError("unavailable", `MCP server "${options.name}" could not be opened: ${reason}.`);
 }
 
 function toTool(item: unknown, connection: McpConnection, options: ListOptions): Tool | undefined {
-  if (!isJsonObject(item)) return leftOut(options, "a tool that is not an object.");
+  if (!isJsonObject(item)) return skipTool(options, "a tool that is not an object.");
   const { name, title, description, inputSchema, outputSchema, annotations } = item;
   try {
     checkName(name, "tool");
   } catch (error: unknown) {
-    return leftOut(options, `a tool without a usable name: ${describeThrown(error)}`);
+    return skipTool(options, `a tool without a usable name: ${describeThrown(error)}`);
   }
   if (typeof description === "string" && description.length > MAX_DESCRIPTION_LENGTH)
-    return leftOut(options, `${JSON.stringify(name)} with a description of more than ${MAX_DESCRIPTION_LENGTH} characters.`);
+    return skipTool(options, `${JSON.stringify(name)} with a description of more than ${MAX_DESCRIPTION_LENGTH} characters.`);
   const illegal = sendsParameterHeaders(connection) ? parameterHeaders(inputSchema) : [];
-  if (typeof illegal === "string") return leftOut(options, `${JSON.stringify(name)} with an illegal header: ${illegal}.`);
+  if (typeof illegal === "string") return skipTool(options, `${JSON.stringify(name)} with an illegal header: ${illegal}.`);
   const hints = isJsonObject(annotations) ? annotations : {};
   const shownTitle = typeof title === "string" ? title : hints["title"];
   const effects = effectsOf(hints, options.trustAnnotations);
@@ -114,7 +114,7 @@ function taskSupport(execution: unknown): { readonly taskSupport?: "optional" | 
   return support === "optional" || support === "required" ? { taskSupport: support } : {};
 }
 
-function leftOut(options: ListOptions, what: string): undefined {
+function skipTool(options: ListOptions, what: string): undefined {
   options.log.warn(`MCP server "${options.name}" lists ${what} It is left out.`);
 }
 
@@ -133,41 +133,41 @@ function effectsOf(hints: JsonObject, trusted: boolean): Effects | undefined {
   return { ...(destructive ? { destructive } : {}), ...(external ? { external } : {}), ...(idempotent ? { idempotent } : {}) };
 }
 
-type ToolChoice = Pick<McpCommonOptions, "include" | "exclude" | "effects" | "rename">;
+type ToolSelection = Pick<McpCommonOptions, "include" | "exclude" | "effects" | "rename">;
 
 /** The included tools, in the server's order and under their new names. A pattern without a match is warned of, or refused in `rename`. */
-function chosenTools(
+function selectTools(
   tools: readonly Tool[],
-  choice: ToolChoice,
+  choice: ToolSelection,
   { name, log }: { readonly name: string; readonly log: Log },
 ): readonly Tool[] {
   const { include, exclude, effects, rename } = choice;
   if (include === undefined && exclude === undefined && effects === undefined && rename === undefined) return tools;
-  const included = include === undefined ? undefined : new Patterns("include", include);
-  const excluded = new Patterns("exclude", exclude ?? []);
+  const included = include === undefined ? undefined : new NamePatterns("include", include);
+  const excluded = new NamePatterns("exclude", exclude ?? []);
   const overrides = new EffectOverrides(effects ?? {});
   const taken = tools.filter((tool) => {
-    const isIn = included === undefined || included.fits(tool.name);
-    return !excluded.fits(tool.name) && isIn;
+    const isIn = included === undefined || included.matches(tool.name);
+    return !excluded.matches(tool.name) && isIn;
   });
-  const chosen = taken.map((tool) => overrides.applied(tool));
+  const chosen = taken.map((tool) => overrides.apply(tool));
   for (const warning of [...(included?.warnings() ?? []), ...excluded.warnings(), ...overrides.warnings()])
     log.warn(`MCP server "${name}": ${warning}`);
-  return renamedTools(chosen, rename, { source: `MCP server "${name}"` });
+  return applyRenames(chosen, rename, { source: `MCP server "${name}"` });
 }
 
-class Patterns {
+class NamePatterns {
   readonly #key: string;
-  readonly #patterns: readonly { readonly text: string; readonly fits: (name: string) => boolean }[];
+  readonly #patterns: readonly { readonly text: string; readonly matches: (name: string) => boolean }[];
   readonly #used = new Set<string>();
 
   constructor(key: string, patterns: readonly string[]) {
     this.#key = key;
-    this.#patterns = patterns.map((text) => ({ text, fits: namePattern(text) }));
+    this.#patterns = patterns.map((text) => ({ text, fits: compileNamePattern(text) }));
   }
 
-  fits(name: string): boolean {
-    const fitting = this.#patterns.filter((pattern) => pattern.fits(name));
+  matches(name: string): boolean {
+    const fitting = this.#patterns.filter((pattern) => pattern.matches(name));
     for (const { text } of fitting) this.#used.add(text);
     return fitting.length > 0;
   }

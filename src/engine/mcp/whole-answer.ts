@@ -2,12 +2,12 @@
 import { parseExactly } from "../../core/base/exact-json.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { EDGE_LENGTH } from "../../processes/line-reader.ts";
-import { printable } from "../../processes/stderr-tail.ts";
+import { stripControlCharacters } from "../../processes/stderr-tail.ts";
 import { ServerFault } from "./failure.ts";
-import { answeredId } from "./oversize-answer.ts";
+import { findAnsweredId } from "./oversize-answer.ts";
 
 const MAX_QUOTED = 200;
-const SAYS_SOMETHING = /"(?:result|error)"\s*:/u;
+const RESULT_OR_ERROR = /"(?:result|error)"\s*:/u;
 
 /**
  * The text to read in place of the answer: an error without an id gets the id of the request.
@@ -15,26 +15,26 @@ const SAYS_SOMETHING = /"(?:result|error)"\s*:/u;
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server
  * @throws ToolError `invalid_output` for JSON that does not answer the request, which would otherwise wait until its timeout
  */
-export function answerTo(posted: string, text: string): string {
-  const request = read(posted);
+export function checkAnswer(posted: string, text: string): string {
+  const request = tryParse(posted);
   if (!isJsonObject(request) || typeof request["method"] !== "string" || request["id"] === undefined) return text;
   const { id, method } = request;
   const head = text.slice(0, EDGE_LENGTH);
-  if (answeredId(head, text.slice(-EDGE_LENGTH)) === id && SAYS_SOMETHING.test(head)) return text; // large answers are not parsed twice
-  const answer = read(text);
+  if (findAnsweredId(head, text.slice(-EDGE_LENGTH)) === id && RESULT_OR_ERROR.test(head)) return text; // large answers are not parsed twice
+  const answer = tryParse(text);
   if (answer === undefined) return text; // not JSON: the SDK reports it
   const messages = isJsonArray(answer) ? answer : [answer];
   const own = messages.find((message) => isJsonObject(message) && message["id"] === id && message["method"] === undefined);
-  if (isJsonObject(own) && saysOneThing(own)) return text;
+  if (isJsonObject(own) && hasResultOrError(own)) return text;
   const unnamed = own === undefined ? messages.find(isErrorWithoutId) : undefined;
   if (isJsonObject(unnamed)) return JSON.stringify({ ...unnamed, id });
   const problem = isJsonObject(own)
     ? `a message that has ${own["result"] === undefined ? "neither a result nor an error" : "both a result and an error"}`
-    : problemOf(messages, id);
-  throw new ServerFault("invalid_output", `it answered ${method} with ${problem}: ${printable(text).slice(0, MAX_QUOTED)}`);
+    : describeAnswerProblem(messages, id);
+  throw new ServerFault("invalid_output", `it answered ${method} with ${problem}: ${stripControlCharacters(text).slice(0, MAX_QUOTED)}`);
 }
 
-function read(text: string): JsonValue | undefined {
+function tryParse(text: string): JsonValue | undefined {
   try {
     return parseExactly(text) as JsonValue; // JSON by definition
   } catch {
@@ -43,7 +43,7 @@ function read(text: string): JsonValue | undefined {
 }
 
 /** Whether it has either a result or an error. Some servers send `error: null` with a result. */
-function saysOneThing(message: JsonObject): boolean {
+function hasResultOrError(message: JsonObject): boolean {
   return (message["result"] === undefined) === ((message["error"] ?? undefined) !== undefined);
 }
 
@@ -51,7 +51,7 @@ function isErrorWithoutId(message: JsonValue): boolean {
   return isJsonObject(message) && (message["id"] ?? null) === null && isJsonObject(message["error"]) && message["result"] === undefined;
 }
 
-function problemOf([first]: readonly JsonValue[], wanted: JsonValue): string {
+function describeAnswerProblem([first]: readonly JsonValue[], wanted: JsonValue): string {
   if (!isJsonObject(first)) return "no message";
   const { id } = first;
   if (id === undefined || id === null) return "a message without an id";

@@ -15,7 +15,7 @@ export interface Wire {
   /** The address of the server, without secrets; undefined for a child process. */
   readonly url?: string;
   /** Why the server can no longer be used, as the end of a sentence; undefined while it can. */
-  readonly ended: string | undefined;
+  readonly endReason: string | undefined;
   /** Whether a child process, or a transport of the program, ended by itself, and was not given up or closed. */
   readonly exited: boolean;
   /** The last lines of the server's output that is not messages. */
@@ -24,7 +24,7 @@ export interface Wire {
   /** Why the last answer was cut off, as the end of a sentence. */
   readonly problem?: string | undefined;
   /** Gives the server up; later requests fail with the reason. */
-  lose(reason: string): void;
+  abandon(reason: string): void;
   /** Waits for a person to log in; undefined if a login is not possible. */
   readonly authorize?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Keeps open the stream on which the server sends messages, if that is a separate one. */
@@ -34,4 +34,4 @@ export interface Wire {
 }
 
 /** The `ended` of a connection that was closed from this side. */
-export const CLOSED = "it was closed";
+export const CLOSED_REASON = "it was closed";

@@ -1,7 +1,7 @@
 /** Reads the fields from the schema of a body, if it describes a plain object. */
 import { isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { OPEN, type SchemaConverter, type SchemaPart } from "./schema-converter.ts";
-import { words } from "../../core/base/wording.ts";
+import { ANY_SCHEMA_PART, type SchemaConverter, type SchemaPart } from "./schema-converter.ts";
+import { wordSet } from "../../core/base/wording.ts";
 import { addTo } from "../../core/base/add-to.ts";
 
 export interface ObjectFields {
@@ -11,7 +11,7 @@ export interface ObjectFields {
   readonly description: string | undefined;
 }
 
-const PLAIN: ReadonlySet<string> = words(
+const PLAIN_KEYWORDS: ReadonlySet<string> = wordSet(
   "$ref type properties required allOf additionalProperties unevaluatedProperties title description deprecated examples " +
     "minProperties maxProperties",
 );
@@ -23,8 +23,8 @@ const MAX_FIELDS = 1_000;
  *
  * Undefined for everything else: other types, alternatives, conditions, and objects that accept further fields.
  */
-export function fieldsOf(part: SchemaPart, converter: SchemaConverter): ObjectFields | undefined {
-  const draft: Draft = {
+export function readObjectFields(part: SchemaPart, converter: SchemaConverter): ObjectFields | undefined {
+  const draft: FieldsDraft = {
     parts: new Map(),
     required: new Set(),
     hidden: new Set(),
@@ -32,20 +32,20 @@ export function fieldsOf(part: SchemaPart, converter: SchemaConverter): ObjectFi
     description: undefined,
     isClosed: false,
   };
-  if (!gather(part, converter, draft, 0)) return undefined;
+  if (!collectFields(part, converter, draft, 0)) return undefined;
   // a schema without any fields accepts every object
   if (draft.parts.size === 0 && !draft.isClosed && draft.hidden.size === 0) return undefined;
   if (draft.parts.size > MAX_FIELDS) return undefined;
-  const fields = new Map([...draft.parts].map(([name, parts]) => [name, all(parts)]));
+  const fields = new Map([...draft.parts].map(([name, parts]) => [name, allOfParts(parts)]));
   for (const name of draft.required) {
     if (fields.has(name)) continue;
     if (draft.hidden.has(name)) draft.required.delete(name);
-    else fields.set(name, OPEN);
+    else fields.set(name, ANY_SCHEMA_PART);
   }
   return { fields, required: draft.required, description: draft.description };
 }
 
-interface Draft {
+interface FieldsDraft {
   /** The schemas of each field, from all parts of the body. */
   readonly parts: Map<string, SchemaPart[]>;
   readonly required: Set<string>;
@@ -56,9 +56,9 @@ interface Draft {
   isClosed: boolean;
 }
 
-function gather(part: SchemaPart, converter: SchemaConverter, draft: Draft, depth: number): boolean {
+function collectFields(part: SchemaPart, converter: SchemaConverter, draft: FieldsDraft, depth: number): boolean {
   const { schema } = part;
-  if (typeof schema === "boolean" || depth > MAX_DEPTH || !isPlain(schema)) return false;
+  if (typeof schema === "boolean" || depth > MAX_DEPTH || !isPlainSchema(schema)) return false;
   const { description, required, additionalProperties, unevaluatedProperties } = schema;
   if (additionalProperties !== undefined && additionalProperties !== false) return false;
   if (unevaluatedProperties !== undefined && unevaluatedProperties !== false) return false;
@@ -72,13 +72,13 @@ function gather(part: SchemaPart, converter: SchemaConverter, draft: Draft, dept
   const [definition] = Object.hasOwn(schema, "$ref") ? part.references : [];
   if (definition !== undefined && !draft.definitions.has(definition)) {
     draft.definitions.add(definition);
-    if (!gather(converter.definition(definition), converter, draft, depth + 1)) return false;
+    if (!collectFields(converter.getDefinition(definition), converter, draft, depth + 1)) return false;
   }
-  return (part.branches ?? []).every((branch) => gather(branch, converter, draft, depth + 1));
+  return (part.branches ?? []).every((branch) => collectFields(branch, converter, draft, depth + 1));
 }
 
-function isPlain(schema: JsonObject): boolean {
-  return Object.keys(schema).every((keyword) => PLAIN.has(keyword)) && isObjectType(schema["type"]);
+function isPlainSchema(schema: JsonObject): boolean {
+  return Object.keys(schema).every((keyword) => PLAIN_KEYWORDS.has(keyword)) && isObjectType(schema["type"]);
 }
 
 /** Whether the type is object. A schema without a type counts as one, by its fields or parts. */
@@ -91,8 +91,8 @@ function isObjectType(type: JsonValue | undefined): boolean {
 }
 
 /** Combines the schemas of one field from several parts: all of them must match. */
-function all(parts: readonly SchemaPart[]): SchemaPart {
-  const [first = OPEN] = parts;
+function allOfParts(parts: readonly SchemaPart[]): SchemaPart {
+  const [first = ANY_SCHEMA_PART] = parts;
   if (parts.length < 2) return first;
   const different = [...new Map(parts.map((part) => [JSON.stringify(part.schema), part])).values()];
   const [only = first] = different;

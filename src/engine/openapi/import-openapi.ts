@@ -4,10 +4,10 @@ import { describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { HttpOperation, HttpParameter } from "../rest/http-operation.ts";
-import { own } from "../../core/base/own.ts";
-import { OpenApiDocument, notOpenApi, ownText } from "./document.ts";
+import { getOwn } from "../../core/base/own.ts";
+import { OpenApiDocument, notOpenApiError, ownString } from "./document.ts";
 import { operationEffects } from "./operation-effects.ts";
-import { OperationChoice, type OperationFilter } from "./operation-filter.ts";
+import { OperationMatcher, type OperationFilter } from "./operation-filter.ts";
 import { operationInput } from "./operation-input.ts";
 import { operationOutput } from "./operation-output.ts";
 import { isSupplied, operationSecurity } from "./operation-security.ts";
@@ -17,7 +17,7 @@ import { readBody } from "./request-bodies.ts";
 import { SchemaConverter } from "./schema-converter.ts";
 import { Servers } from "./servers.ts";
 import { MAX_INPUT_WEIGHT, MAX_OUTPUT_WEIGHT, ToolSchemas } from "./tool-schema.ts";
-import { ROOT, cutText, quote } from "./warnings.ts";
+import { ROOT, truncateText, quote } from "./warnings.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 export type { OperationFilter } from "./operation-filter.ts";
@@ -50,7 +50,7 @@ export interface ImportedDocument {
 }
 
 /** Values shared by all operations of a document. */
-interface Import {
+interface ImportContext {
   readonly document: OpenApiDocument;
   readonly options: ImportOptions;
   readonly inputs: ToolSchemas;
@@ -93,19 +93,19 @@ export async function importOpenApiInSlices(document: JsonObject, options: Impor
 function* importSteps(document: JsonObject, options: ImportOptions): Generator<undefined, ImportedDocument> {
   const opened = new OpenApiDocument(document, options.origin);
   const { warnings } = opened;
-  const paths = own(opened.root, "paths");
-  if (paths !== undefined && !isJsonObject(paths)) throw notOpenApi(options.origin, `its "paths" is ${quote(paths)}`);
+  const paths = getOwn(opened.root, "paths");
+  if (paths !== undefined && !isJsonObject(paths)) throw notOpenApiError(options.origin, `its "paths" is ${quote(paths)}`);
   if (paths === undefined) warnings.add(ROOT, "there are no paths, so there are no operations.");
   const servers = new Servers(opened, options.origin);
-  const whole: Import = {
+  const whole: ImportContext = {
     document: opened,
     options,
     inputs: new ToolSchemas(new SchemaConverter(opened, "input"), { maxWeight: MAX_INPUT_WEIGHT, warnings }),
     outputs: new ToolSchemas(new SchemaConverter(opened, "output"), { maxWeight: MAX_OUTPUT_WEIGHT, warnings }),
     servers,
-    key: cutText(servers.ofDocument ?? `http:${URL.parse(options.origin)?.host || options.origin}`, MAX_KEY_LENGTH).toWellFormed(),
+    key: truncateText(servers.documentServer ?? `http:${URL.parse(options.origin)?.host || options.origin}`, MAX_KEY_LENGTH).toWellFormed(),
   };
-  const listed = chosen(opened, yield* listOperations(opened, options.trustExtensions === true), options);
+  const listed = selectOperations(opened, yield* listOperations(opened, options.trustExtensions === true), options);
   const operations: ImportedOperation[] = [];
   for (const operation of listed) {
     try {
@@ -120,41 +120,41 @@ function* importSteps(document: JsonObject, options: ImportOptions): Generator<u
 
 const MAX_KEY_LENGTH = 500;
 
-function chosen(
+function selectOperations(
   { warnings }: OpenApiDocument,
   all: readonly ListedOperation[],
   { include, exclude }: ImportOptions,
 ): readonly ListedOperation[] {
-  const taken = new OperationChoice(include ?? {});
-  const left = new OperationChoice(exclude ?? {});
+  const taken = new OperationMatcher(include ?? {});
+  const left = new OperationMatcher(exclude ?? {});
   const operations = all.filter((operation) => {
-    const isTaken = taken.fitsAll(operation);
-    return !left.fitsAny(operation) && isTaken;
+    const isTaken = taken.matchesAll(operation);
+    return !left.matchesAny(operation) && isTaken;
   });
-  for (const line of [...taken.unused("include", all), ...left.unused("exclude", all)]) warnings.addLine(line);
+  for (const line of [...taken.describeUnused("include", all), ...left.describeUnused("exclude", all)]) warnings.addLine(line);
   return operations;
 }
 
 function titleOf({ root }: OpenApiDocument): string {
-  const info = own(root, "info");
-  const title = isJsonObject(info) ? ownText(info, "title") : undefined;
-  return title === undefined || title === "" ? "untitled" : cutText(title, 200);
+  const info = getOwn(root, "info");
+  const title = isJsonObject(info) ? ownString(info, "title") : undefined;
+  return title === undefined || title === "" ? "untitled" : truncateText(title, 200);
 }
 
-function importOperation(whole: Import, listed: ListedOperation): ImportedOperation {
+function importOperation(whole: ImportContext, listed: ListedOperation): ImportedOperation {
   const { document, inputs, outputs, servers } = whole;
   const { method, path, item, operation, tags } = listed;
-  document.look(1);
+  document.countReads(1);
   const declared = readParameters(document, item, operation, path);
   const security = operationSecurity(document, operation);
-  document.look(declared.parameters.length * (security ?? []).flat().length); // each parameter is compared with each scheme
+  document.countReads(declared.parameters.length * (security ?? []).flat().length); // each parameter is compared with each scheme
   const body = readBody({ document, converter: inputs.converter }, operation, declared);
-  const isBrought = (parameter: Pick<HttpParameter, "name" | "in">): boolean => isSupplied(document, security, parameter);
-  const input = operationInput({ schemas: inputs, isSupplied: isBrought }, declared, body);
+  const isSuppliedParameter = (parameter: Pick<HttpParameter, "name" | "in">): boolean => isSupplied(document, security, parameter);
+  const input = operationInput({ schemas: inputs, isSupplied: isSuppliedParameter }, declared, body);
   const { accepts, outputSchema } = operationOutput(document, outputs, operation, method);
-  const server = servers.of(operation, item);
-  const text = operationText(operation.value, `${method} ${cutText(path, 500)}`);
-  document.look(Math.ceil((text.documentation ?? text.description).length / 100));
+  const server = servers.serverOf(operation, item);
+  const text = operationText(operation.value, `${method} ${truncateText(path, 500)}`);
+  document.countReads(Math.ceil((text.documentation ?? text.description).length / 100));
   const tool: Tool = {
     name: listed.name,
     ...text,
@@ -170,7 +170,7 @@ function importOperation(whole: Import, listed: ListedOperation): ImportedOperat
   return { tool, operation: { method, path, parameters, accepts, ...more, ...(security === undefined ? {} : { security }) } };
 }
 
-function effectsOf({ document, options, key }: Import, { method, extension }: ListedOperation): Effects {
+function effectsOf({ document, options, key }: ImportContext, { method, extension }: ListedOperation): Effects {
   const isTrusted = options.trustExtensions === true;
   const warn = (problem: string): void => document.warnings.add(extension.place, problem);
   return operationEffects({ method, key, isTrusted, warn }, extension.effects);
@@ -189,18 +189,18 @@ const MAX_DOCUMENTATION = 100_000;
 
 /** @param called method and path, for an operation without a text */
 function operationText(operation: JsonObject, called: string): OperationText {
-  const summary = (ownText(operation, "summary") ?? "").slice(0, MAX_DOCUMENTATION).trim();
-  const body = (ownText(operation, "description") ?? "").slice(0, MAX_DOCUMENTATION).trim();
-  const deprecated = own(operation, "deprecated") === true ? "Deprecated." : "";
+  const summary = (ownString(operation, "summary") ?? "").slice(0, MAX_DOCUMENTATION).trim();
+  const body = (ownString(operation, "description") ?? "").slice(0, MAX_DOCUMENTATION).trim();
+  const deprecated = getOwn(operation, "deprecated") === true ? "Deprecated." : "";
   const isRepeated = body.toLowerCase().startsWith(summary.replace(/\.$/u, "").toLowerCase());
   const whole = [deprecated, isRepeated ? "" : summary, body].filter((text) => text !== "").join("\n\n");
   const title = summary.split("\n", 1)[0] ?? "";
   return {
-    ...(title === "" ? {} : { title: cutText(title, MAX_TITLE) }),
+    ...(title === "" ? {} : { title: truncateText(title, MAX_TITLE) }),
     description:
       whole === "" || whole === deprecated
         ? [deprecated, called].filter((text) => text !== "").join("\n\n")
-        : cutText(whole, MAX_DESCRIPTION),
-    ...(whole.length > MAX_DESCRIPTION ? { documentation: cutText(whole, MAX_DOCUMENTATION) } : {}),
+        : truncateText(whole, MAX_DESCRIPTION),
+    ...(whole.length > MAX_DESCRIPTION ? { documentation: truncateText(whole, MAX_DOCUMENTATION) } : {}),
   };
 }

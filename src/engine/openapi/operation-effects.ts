@@ -1,7 +1,7 @@
 /** Determines the effects of an operation from its method, and from the document as far as it is trusted. */
 import { readOnly, type Effects } from "../../core/effects.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { quote } from "./warnings.ts";
 
 export interface EffectRules {
@@ -40,7 +40,7 @@ export function operationEffects(rules: EffectRules, declared: JsonValue | undef
       };
   if (declared === undefined) return byMethod;
   const claims = readClaims(rules, declared);
-  return isTrusted ? { ...byMethod, ...claims } : cautious(byMethod, claims, rules);
+  return isTrusted ? { ...byMethod, ...claims } : restrictClaims(byMethod, claims, rules);
 }
 
 interface Claims extends Pick<Effects, "idempotent" | "external" | "destructive" | "commutative"> {
@@ -48,7 +48,7 @@ interface Claims extends Pick<Effects, "idempotent" | "external" | "destructive"
   readonly writes?: readonly string[];
 }
 
-function cautious(byMethod: Effects, claims: Claims, { key, warn }: EffectRules): Effects {
+function restrictClaims(byMethod: Effects, claims: Claims, { key, warn }: EffectRules): Effects {
   const refused: string[] = [];
   const isWrite = !Array.isArray(byMethod.writes) || byMethod.writes.length > 0;
   const writes = claims.writes ?? [];
@@ -81,12 +81,12 @@ function readClaims({ warn }: EffectRules, declared: JsonValue): Claims {
   for (const name of Object.keys(declared)) if (!known.includes(name)) warn(`effects.${name} is unknown; there are ${known.join(", ")}.`);
   const claims: Record<string, boolean | readonly string[]> = {};
   for (const flag of FLAGS) {
-    const value = own(declared, flag);
+    const value = getOwn(declared, flag);
     if (typeof value === "boolean") claims[flag] = value;
     else if (value !== undefined) warn(`effects.${flag} must be a boolean, not ${quote(value)}; it is left out.`);
   }
   for (const list of KEYS) {
-    const value = own(declared, list);
+    const value = getOwn(declared, list);
     if (value === undefined) continue;
     const keys = isJsonArray(value) ? value.filter((each) => typeof each === "string") : undefined;
     if (keys === undefined || !isJsonArray(value) || keys.length !== value.length || keys.length > MAX_KEYS || !keys.every(isUsableKey)) {

@@ -12,7 +12,7 @@ export interface OperationFilter {
 }
 
 /** The properties of an operation that filters use. */
-export interface Filtered {
+export interface FilterableOperation {
   readonly method: string;
   readonly path: string;
   readonly operationId: string | undefined;
@@ -25,12 +25,12 @@ type Aspect = keyof OperationFilter;
 
 interface Entry {
   readonly text: string;
-  readonly fits: (operation: Filtered) => boolean;
+  readonly matches: (operation: FilterableOperation) => boolean;
   isUsed: boolean;
 }
 
 /** One filter, which records the entries that matched an operation. */
-export class OperationChoice {
+export class OperationMatcher {
   readonly #entries: ReadonlyMap<Aspect, readonly Entry[]>;
 
   constructor(filter: OperationFilter) {
@@ -38,9 +38,9 @@ export class OperationChoice {
     this.#entries = new Map(
       (
         [
-          ["tags", tags, fitsTag],
-          ["paths", paths, fitsPath],
-          ["operations", operations, fitsName],
+          ["tags", tags, matchTag],
+          ["paths", paths, matchPath],
+          ["operations", operations, matchName],
         ] as const
       ).flatMap(([aspect, texts, fit]) =>
         texts === undefined ? [] : [[aspect, texts.map((text) => ({ text, fits: fit(text), isUsed: false }))] as const],
@@ -49,26 +49,26 @@ export class OperationChoice {
   }
 
   /** Whether each given list has an entry that matches. */
-  fitsAll(operation: Filtered): boolean {
-    const fitting = [...this.#entries.values()].map((entries) => use(entries, operation));
+  matchesAll(operation: FilterableOperation): boolean {
+    const fitting = [...this.#entries.values()].map((entries) => markMatches(entries, operation));
     return fitting.every(Boolean);
   }
 
   /** Whether any list has an entry that matches. */
-  fitsAny(operation: Filtered): boolean {
-    const fitting = [...this.#entries.values()].map((entries) => use(entries, operation));
+  matchesAny(operation: FilterableOperation): boolean {
+    const fitting = [...this.#entries.values()].map((entries) => markMatches(entries, operation));
     return fitting.some(Boolean);
   }
 
   /** One line for each entry that matched nothing, with similar names. */
-  unused(which: "include" | "exclude", all: readonly Filtered[]): readonly string[] {
+  describeUnused(which: "include" | "exclude", all: readonly FilterableOperation[]): readonly string[] {
     return [...this.#entries].flatMap(([aspect, entries]) =>
       entries
         .filter(({ isUsed }) => !isUsed)
         .map(({ text }) => {
           const near = nearTexts(
             text,
-            all.flatMap((operation) => textsOf(operation, aspect)),
+            all.flatMap((operation) => aspectValues(operation, aspect)),
           );
           return `${which}.${aspect}: ${quote(text)} matches no operation of this document.${near.length === 0 ? "" : ` Did you mean ${near.map(quote).join(" or ")}?`}`;
         }),
@@ -77,33 +77,33 @@ export class OperationChoice {
 }
 
 /** Whether an entry matches. All are tried, so that each match is recorded. */
-function use(entries: readonly Entry[], operation: Filtered): boolean {
+function markMatches(entries: readonly Entry[], operation: FilterableOperation): boolean {
   let isFitting = false;
   for (const entry of entries) {
-    if (!entry.fits(operation)) continue;
+    if (!entry.matches(operation)) continue;
     entry.isUsed = true;
     isFitting = true;
   }
   return isFitting;
 }
 
-function fitsTag(text: string): Entry["fits"] {
+function matchTag(text: string): Entry["matches"] {
   return ({ tags }) => tags.includes(text);
 }
 
-function fitsPath(text: string): Entry["fits"] {
+function matchPath(text: string): Entry["matches"] {
   const [, method, pattern = ""] = /^(?:([A-Za-z]+)\s+)?(.*)$/su.exec(text) ?? [];
-  const fits = matcher(pattern);
-  return (operation) => (method === undefined || method.toUpperCase() === operation.method) && fits(operation.path);
+  const matches = compilePattern(pattern);
+  return (operation) => (method === undefined || method.toUpperCase() === operation.method) && matches(operation.path);
 }
 
-function fitsName(text: string): Entry["fits"] {
-  const fits = matcher(text);
-  return ({ operationId, name }) => fits(name) || (operationId !== undefined && fits(operationId));
+function matchName(text: string): Entry["matches"] {
+  const matches = compilePattern(text);
+  return ({ operationId, name }) => matches(name) || (operationId !== undefined && matches(operationId));
 }
 
 /** Matches texts against a pattern, `*` for any characters. The parts are searched from left to right, so matching is linear. */
-function matcher(pattern: string): (text: string) => boolean {
+function compilePattern(pattern: string): (text: string) => boolean {
   const [first = "", ...rest] = pattern.split("*");
   const last = rest.pop();
   if (last === undefined) return (text) => text === pattern;
@@ -119,7 +119,7 @@ function matcher(pattern: string): (text: string) => boolean {
   };
 }
 
-function textsOf({ tags, path, operationId, name }: Filtered, aspect: Aspect): readonly string[] {
+function aspectValues({ tags, path, operationId, name }: FilterableOperation, aspect: Aspect): readonly string[] {
   if (aspect === "tags") return tags;
   return aspect === "paths" ? [path] : [name, ...(operationId === undefined ? [] : [operationId])];
 }

@@ -2,11 +2,11 @@
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { isJsonType, parseMediaType } from "../rest/media-type.ts";
-import { own } from "../../core/base/own.ts";
-import { ownTexts, type Found, type OpenApiDocument, type Target } from "./document.ts";
-import { OPEN, type SchemaPart } from "./schema-converter.ts";
+import { getOwn } from "../../core/base/own.ts";
+import { ownStrings, type LocatedObject, type OpenApiDocument, type LocatedValue } from "./document.ts";
+import { ANY_SCHEMA_PART, type SchemaPart } from "./schema-converter.ts";
 import type { ToolSchemas } from "./tool-schema.ts";
-import { below } from "./warnings.ts";
+import { childPlace } from "./warnings.ts";
 
 export interface OperationOutput {
   readonly accepts: readonly string[];
@@ -14,10 +14,10 @@ export interface OperationOutput {
 }
 
 /** One successful answer of an operation. */
-interface Answer {
+interface ResponseContent {
   readonly mediaTypes: readonly string[];
   /** The schema of its JSON; undefined if it is not JSON, or has no schema. */
-  readonly schema: Target | undefined;
+  readonly schema: LocatedValue | undefined;
   /** Whether it declares no body. */
   readonly isEmpty: boolean;
 }
@@ -33,9 +33,9 @@ const NO_BODY = /^20[45]$/u;
  * There is an output schema only if each of them is JSON with a known schema, or empty (null). Several schemas become alternatives, the lowest status
  * first. If all answers are 204 or 205, the schema is null. A schema that some correct answers violate would make those answers `partial`.
  */
-export function operationOutput(document: OpenApiDocument, schemas: ToolSchemas, operation: Found, method: string): OperationOutput {
-  const answers = successes(document, operation).map(({ status, response }) => {
-    const answer = readAnswer(document, operation, response);
+export function operationOutput(document: OpenApiDocument, schemas: ToolSchemas, operation: LocatedObject, method: string): OperationOutput {
+  const answers = successResponses(document, operation).map(({ status, response }) => {
+    const answer = readResponse(document, operation, response);
     return { ...answer, hasNoBody: answer.isEmpty && NO_BODY.test(status) };
   });
   const mediaTypes = [...new Set(answers.flatMap((answer) => answer.mediaTypes))].slice(0, MAX_MEDIA_TYPES);
@@ -52,13 +52,13 @@ export function operationOutput(document: OpenApiDocument, schemas: ToolSchemas,
     const identity = isJsonObject(part.schema) && typeof part.schema["$ref"] === "string" ? part.schema["$ref"] : part.schema;
     if (!parts.has(identity)) parts.set(identity, part);
   }
-  const outputSchema = schemas.withDefinitions(alternatives([...parts.values()]));
+  const outputSchema = schemas.withDefinitions(anyOfParts([...parts.values()]));
   const isOpen = outputSchema === true || (isJsonObject(outputSchema) && Object.keys(outputSchema).length === 0);
   return { accepts, outputSchema: isOpen ? undefined : outputSchema };
 }
 
-function alternatives(parts: readonly SchemaPart[]): SchemaPart {
-  const [first = OPEN] = parts;
+function anyOfParts(parts: readonly SchemaPart[]): SchemaPart {
+  const [first = ANY_SCHEMA_PART] = parts;
   if (parts.length < 2) return first;
   const schema: JsonObject = Object.freeze({ anyOf: Object.freeze(parts.map((part) => part.schema)) });
   return {
@@ -68,51 +68,51 @@ function alternatives(parts: readonly SchemaPart[]): SchemaPart {
   };
 }
 
-interface Success {
+interface SuccessResponse {
   readonly status: string;
-  readonly response: Found;
+  readonly response: LocatedObject;
 }
 
 /** The successful responses by status, `2XX` after the others. */
-function successes(document: OpenApiDocument, operation: Found): readonly Success[] {
-  const all = document.members(operation, "responses");
+function successResponses(document: OpenApiDocument, operation: LocatedObject): readonly SuccessResponse[] {
+  const all = document.readMembers(operation, "responses");
   const statuses = all
     .filter(({ key }) => /^2(?:\d\d|XX)$/iu.test(key))
     .toSorted((one, other) => (one.key.toUpperCase() < other.key.toUpperCase() ? -1 : 1));
   const chosen = statuses.length > 0 ? statuses : all.filter(({ key }) => key === "default");
   return chosen.flatMap(({ key, value, place }) => {
-    const response = document.object(value, place, "a response");
+    const response = document.readObject(value, place, "a response");
     return response === undefined ? [] : [{ status: key, response }];
   });
 }
 
-function readAnswer(document: OpenApiDocument, operation: Found, response: Found): Answer {
-  if (document.version === "2.0") return readSwaggerAnswer(document, operation, response);
-  const content = document.members(response, "content");
-  const mediaTypes = content.map(({ key }) => key).filter(isShort);
+function readResponse(document: OpenApiDocument, operation: LocatedObject, response: LocatedObject): ResponseContent {
+  if (document.version === "2.0") return readSwaggerResponse(document, operation, response);
+  const content = document.readMembers(response, "content");
+  const mediaTypes = content.map(({ key }) => key).filter(isShortType);
   const json =
     content.find(({ key }) => parseMediaType(key).type === "application/json") ?? content.find(({ key }) => isJson(key) || key === "*/*");
-  const schema = isJsonObject(json?.value) ? own(json.value, "schema") : undefined;
+  const schema = isJsonObject(json?.value) ? getOwn(json.value, "schema") : undefined;
   return {
     mediaTypes,
-    schema: json === undefined || schema === undefined ? undefined : { value: schema, place: below(json.place, "schema") },
+    schema: json === undefined || schema === undefined ? undefined : { value: schema, place: childPlace(json.place, "schema") },
     isEmpty: content.length === 0,
   };
 }
 
-function readSwaggerAnswer(document: OpenApiDocument, operation: Found, response: Found): Answer {
-  const produces = (ownTexts(operation.value, "produces") ?? ownTexts(document.root, "produces") ?? []).filter(isShort);
-  const schema = own(response.value, "schema");
+function readSwaggerResponse(document: OpenApiDocument, operation: LocatedObject, response: LocatedObject): ResponseContent {
+  const produces = (ownStrings(operation.value, "produces") ?? ownStrings(document.root, "produces") ?? []).filter(isShortType);
+  const schema = getOwn(response.value, "schema");
   const isJsonAnswer = produces.length === 0 || produces.some((type) => isJson(type) || type === "*/*");
-  const isFile = isJsonObject(schema) && own(schema, "type") === "file";
+  const isFile = isJsonObject(schema) && getOwn(schema, "type") === "file";
   return {
     mediaTypes: schema === undefined ? [] : produces,
-    schema: schema === undefined || isFile || !isJsonAnswer ? undefined : { value: schema, place: below(response.place, "schema") },
+    schema: schema === undefined || isFile || !isJsonAnswer ? undefined : { value: schema, place: childPlace(response.place, "schema") },
     isEmpty: schema === undefined,
   };
 }
 
-function isShort(mediaType: string): boolean {
+function isShortType(mediaType: string): boolean {
   return mediaType.length <= 200;
 }
 

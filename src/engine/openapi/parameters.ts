@@ -1,23 +1,23 @@
 /** Reads the parameters of an operation, of any version. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { HttpParameter } from "../rest/http-operation.ts";
-import { own } from "../../core/base/own.ts";
-import { ownText, type Found, type OpenApiDocument, type Target } from "./document.ts";
-import { below, quote } from "./warnings.ts";
+import { getOwn } from "../../core/base/own.ts";
+import { ownString, type LocatedObject, type OpenApiDocument, type LocatedValue } from "./document.ts";
+import { childPlace, quote } from "./warnings.ts";
 
 /** A parameter in the address, a header or a cookie; its `key` is chosen once all are known. */
 export interface ReadParameter {
   readonly http: Omit<HttpParameter, "key">;
   /** Undefined for an undeclared placeholder. */
-  readonly found: Found | undefined;
+  readonly found: LocatedObject | undefined;
   /** The schema of its value. */
-  readonly schema: Target | undefined;
+  readonly schema: LocatedValue | undefined;
 }
 
 export interface Parameters {
   readonly parameters: readonly ReadParameter[];
   /** The parameters of Swagger 2.0 with `in: formData` or `in: body`. */
-  readonly bodyParameters: readonly (Found & { readonly name: string; readonly in: "formData" | "body" })[];
+  readonly bodyParameters: readonly (LocatedObject & { readonly name: string; readonly in: "formData" | "body" })[];
 }
 
 type Place = HttpParameter["in"];
@@ -32,12 +32,12 @@ const STYLES: Readonly<Record<Place, readonly Style[]>> = {
 const MAX_PARAMETERS = 1_000;
 
 /** Reads the parameters of the operation, those of its path that it does not replace, and undeclared placeholders. */
-export function readParameters(document: OpenApiDocument, item: Found, operation: Found, path: string): Parameters {
-  const found = new Map<string, Found & { readonly name: string; readonly in: string }>();
+export function readParameters(document: OpenApiDocument, item: LocatedObject, operation: LocatedObject, path: string): Parameters {
+  const found = new Map<string, LocatedObject & { readonly name: string; readonly in: string }>();
   for (const level of [operation, item]) {
     const here = new Set<string>();
-    for (const { value, place } of document.items(level, "parameters").slice(0, MAX_PARAMETERS)) {
-      const parameter = identify(document, value, place);
+    for (const { value, place } of document.readItems(level, "parameters").slice(0, MAX_PARAMETERS)) {
+      const parameter = readIdentity(document, value, place);
       if (parameter === undefined) continue;
       const identity = `${parameter.in} ${parameter.in === "header" ? parameter.name.toLowerCase() : parameter.name}`;
       if (here.has(identity))
@@ -47,7 +47,7 @@ export function readParameters(document: OpenApiDocument, item: Found, operation
     }
   }
   const all = [...found.values()];
-  const names = placeholders(path);
+  const names = pathPlaceholders(path);
   const parameters = all.flatMap((parameter) => {
     if (!isPlace(parameter.in)) return [];
     const read = readParameter(document, parameter, parameter.in);
@@ -69,25 +69,25 @@ export function readParameters(document: OpenApiDocument, item: Found, operation
   return { parameters, bodyParameters: all.flatMap(bodyParameter) };
 }
 
-function identify(
+function readIdentity(
   document: OpenApiDocument,
   value: JsonValue,
-  place: Found["place"],
-): (Found & { readonly name: string; readonly in: string }) | undefined {
-  const found = document.object(value, place, "a parameter");
+  place: LocatedObject["place"],
+): (LocatedObject & { readonly name: string; readonly in: string }) | undefined {
+  const found = document.readObject(value, place, "a parameter");
   if (found === undefined) return undefined;
-  const name = ownText(found.value, "name");
-  const where = ownText(found.value, "in");
+  const name = ownString(found.value, "name");
+  const where = ownString(found.value, "in");
   const isKnown = where !== undefined && (isPlace(where) || (document.version === "2.0" && (where === "formData" || where === "body")));
   if (name !== undefined && name !== "" && name.length <= 1_000 && isKnown) return { ...found, name, in: where };
   document.warnings.add(
     place,
-    `a parameter needs a name and a place; one with ${named("name", name)} and ${named("in", where)} is left out.`,
+    `a parameter needs a name and a place; one with ${describeField("name", name)} and ${describeField("in", where)} is left out.`,
   );
   return undefined;
 }
 
-function named(key: string, text: string | undefined): string {
+function describeField(key: string, text: string | undefined): string {
   return text === undefined ? `no string as ${key}` : `the ${key} ${quote(text)}`;
 }
 
@@ -95,64 +95,64 @@ function isPlace(where: string): where is Place {
   return Object.hasOwn(STYLES, where);
 }
 
-function bodyParameter(parameter: Found & { readonly name: string; readonly in: string }): Parameters["bodyParameters"] {
+function bodyParameter(parameter: LocatedObject & { readonly name: string; readonly in: string }): Parameters["bodyParameters"] {
   const where = parameter.in;
   return where === "formData" || where === "body" ? [{ ...parameter, in: where }] : [];
 }
 
 /** The names of the placeholders, without the operators of RFC 6570 that some documents use: `{+name}` and `{name*}` are `name`. */
-function placeholders(path: string): ReadonlySet<string> {
+function pathPlaceholders(path: string): ReadonlySet<string> {
   const names = [...path.matchAll(/\{([^{}]+)\}/gu)].map(([, name = ""]) => name.replace(/^[+#./;?&]/u, "").replace(/\*$/u, ""));
   return new Set(names.filter((name) => name !== ""));
 }
 
-function readParameter(document: OpenApiDocument, parameter: Found & { readonly name: string }, where: Place): ReadParameter {
+function readParameter(document: OpenApiDocument, parameter: LocatedObject & { readonly name: string }, where: Place): ReadParameter {
   const { value, place, name } = parameter;
-  const required = where === "path" || own(value, "required") === true;
+  const required = where === "path" || getOwn(value, "required") === true;
   if (document.version === "2.0") {
     const http = { name, in: where, required, ...collectionStyle(value, where) };
     return { http, found: parameter, schema: { value, place } };
   }
-  const content = contentOf(document, parameter);
+  const content = readContent(document, parameter);
   if (content !== undefined) {
     const http = { name, in: where, required, style: defaultStyle(where), explode: false, mediaType: content.mediaType };
     return { http, found: parameter, schema: content.schema };
   }
-  const schema = own(value, "schema");
-  const reserved = own(value, "allowReserved") === true ? { allowReserved: true } : {};
-  const http = { name, in: where, required, ...styleOf(document, parameter, where), ...reserved };
-  return { http, found: parameter, schema: schema === undefined ? undefined : { value: schema, place: below(place, "schema") } };
+  const schema = getOwn(value, "schema");
+  const reserved = getOwn(value, "allowReserved") === true ? { allowReserved: true } : {};
+  const http = { name, in: where, required, ...readStyle(document, parameter, where), ...reserved };
+  return { http, found: parameter, schema: schema === undefined ? undefined : { value: schema, place: childPlace(place, "schema") } };
 }
 
-function contentOf(
+function readContent(
   document: OpenApiDocument,
-  parameter: Found,
-): { readonly mediaType: string; readonly schema: Target | undefined } | undefined {
-  const first = document.members(parameter, "content")[0];
+  parameter: LocatedObject,
+): { readonly mediaType: string; readonly schema: LocatedValue | undefined } | undefined {
+  const first = document.readMembers(parameter, "content")[0];
   if (first === undefined) return undefined;
-  const schema = isJsonObject(first.value) ? own(first.value, "schema") : undefined;
-  return { mediaType: first.key, schema: schema === undefined ? undefined : { value: schema, place: below(first.place, "schema") } };
+  const schema = isJsonObject(first.value) ? getOwn(first.value, "schema") : undefined;
+  return { mediaType: first.key, schema: schema === undefined ? undefined : { value: schema, place: childPlace(first.place, "schema") } };
 }
 
 function defaultStyle(where: Place): Style {
   return STYLES[where][0] ?? "simple";
 }
 
-function styleOf(document: OpenApiDocument, { value, place }: Found, where: Place): Pick<HttpParameter, "style" | "explode"> {
-  const given = own(value, "style");
+function readStyle(document: OpenApiDocument, { value, place }: LocatedObject, where: Place): Pick<HttpParameter, "style" | "explode"> {
+  const given = getOwn(value, "style");
   const known = STYLES[where].find((style) => style === given);
   if (given !== undefined && known === undefined) {
     document.warnings.add(place, `the style ${quote(given)} is not one of ${STYLES[where].join(", ")}; ${defaultStyle(where)} is used.`);
   }
   const style = known ?? defaultStyle(where);
-  const explode = own(value, "explode");
+  const explode = getOwn(value, "explode");
   return { style, explode: typeof explode === "boolean" ? explode : style === "form" };
 }
 
 /** The style of an array in Swagger 2.0, which joins items with commas unless `collectionFormat` says otherwise. */
 export function collectionStyle(value: JsonObject, where: Place): Pick<HttpParameter, "style" | "explode"> {
   const isForm = where === "query" || where === "cookie";
-  switch (own(value, "collectionFormat")) {
+  switch (getOwn(value, "collectionFormat")) {
     case "multi":
       return { style: defaultStyle(where), explode: isForm };
     case "ssv":
@@ -167,10 +167,10 @@ export function collectionStyle(value: JsonObject, where: Place): Pick<HttpParam
 }
 
 /** An example next to the schema of a parameter. */
-export function exampleOf({ value }: Found): JsonValue | undefined {
-  const example = own(value, "example");
+export function findExample({ value }: LocatedObject): JsonValue | undefined {
+  const example = getOwn(value, "example");
   if (example !== undefined) return example;
-  const examples = own(value, "examples");
+  const examples = getOwn(value, "examples");
   const first = isJsonObject(examples) ? Object.values(examples)[0] : isJsonArray(examples) ? examples[0] : undefined;
-  return isJsonObject(first) ? own(first, "value") : undefined;
+  return isJsonObject(first) ? getOwn(first, "value") : undefined;
 }

@@ -1,7 +1,7 @@
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import { own } from "../../core/base/own.ts";
-import { ownText, ownTexts, type Found, type OpenApiDocument } from "./document.ts";
-import { ROOT, below, quote, type Place } from "./warnings.ts";
+import { getOwn } from "../../core/base/own.ts";
+import { ownString, ownStrings, type LocatedObject, type OpenApiDocument } from "./document.ts";
+import { ROOT, childPlace, quote, type Place } from "./warnings.ts";
 
 const MAX_URL_LENGTH = 2_000;
 const HTTP = /^https?:\/\//iu;
@@ -14,49 +14,49 @@ const HTTP = /^https?:\/\//iu;
  */
 export class Servers {
   /** The address for operations that declare none. */
-  readonly ofDocument: string | undefined;
+  readonly documentServer: string | undefined;
   readonly #document: OpenApiDocument;
   /** The address of the document itself. */
-  readonly #home: string | undefined;
+  readonly #documentAddress: string | undefined;
 
   constructor(document: OpenApiDocument, origin: string) {
     this.#document = document;
-    this.#home = HTTP.test(origin) ? origin : undefined;
-    const root: Found = { value: document.root, place: ROOT };
-    this.ofDocument = document.version === "2.0" ? this.#ofSwagger(root) : this.#first(root, "/");
+    this.#documentAddress = HTTP.test(origin) ? origin : undefined;
+    const root: LocatedObject = { value: document.root, place: ROOT };
+    this.documentServer = document.version === "2.0" ? this.#swaggerServer(root) : this.#firstServer(root, "/");
   }
 
   /** The address of the operation, else of its path, else of the document. */
-  of(operation: Found, item: Found): string | undefined {
-    if (this.#document.version === "2.0") return Object.hasOwn(operation.value, "schemes") ? this.#ofSwagger(operation) : this.ofDocument;
-    for (const level of [operation, item]) if (isJsonArray(own(level.value, "servers"))) return this.#first(level);
-    return this.ofDocument;
+  serverOf(operation: LocatedObject, item: LocatedObject): string | undefined {
+    if (this.#document.version === "2.0") return Object.hasOwn(operation.value, "schemes") ? this.#swaggerServer(operation) : this.documentServer;
+    for (const level of [operation, item]) if (isJsonArray(getOwn(level.value, "servers"))) return this.#firstServer(level);
+    return this.documentServer;
   }
 
-  #first(level: Found, fallback?: string): string | undefined {
-    const servers = own(level.value, "servers");
+  #firstServer(level: LocatedObject, fallback?: string): string | undefined {
+    const servers = getOwn(level.value, "servers");
     const first = isJsonArray(servers) ? servers[0] : undefined;
-    const place = below(level.place, "servers", "0");
-    if (!isJsonObject(first)) return fallback === undefined ? this.ofDocument : this.#usable(fallback, place);
-    const url = ownText(first, "url");
-    return url === undefined ? undefined : this.#usable(filled(first, url), place);
+    const place = childPlace(level.place, "servers", "0");
+    if (!isJsonObject(first)) return fallback === undefined ? this.documentServer : this.#usableAddress(fallback, place);
+    const url = ownString(first, "url");
+    return url === undefined ? undefined : this.#usableAddress(fillVariables(first, url), place);
   }
 
-  #ofSwagger(level: Found): string | undefined {
+  #swaggerServer(level: LocatedObject): string | undefined {
     const { root } = this.#document;
-    const home = this.#home === undefined ? null : URL.parse(this.#home);
-    const schemes = ownTexts(level.value, "schemes") ?? ownTexts(root, "schemes") ?? [];
+    const home = this.#documentAddress === undefined ? null : URL.parse(this.#documentAddress);
+    const schemes = ownStrings(level.value, "schemes") ?? ownStrings(root, "schemes") ?? [];
     const scheme = ["https", "http"].find((each) => schemes.includes(each)) ?? home?.protocol.replace(":", "") ?? "https";
-    const host = ownText(root, "host") ?? home?.host;
+    const host = ownString(root, "host") ?? home?.host;
     if (host === undefined || host === "") return undefined;
-    const basePath = ownText(root, "basePath") ?? "";
-    return this.#usable(`${scheme}://${host}${basePath.startsWith("/") ? "" : "/"}${basePath}`, below(ROOT, "host"));
+    const basePath = ownString(root, "basePath") ?? "";
+    return this.#usableAddress(`${scheme}://${host}${basePath.startsWith("/") ? "" : "/"}${basePath}`, childPlace(ROOT, "host"));
   }
 
-  #usable(address: string, place: Place): string | undefined {
-    const url = address.length > MAX_URL_LENGTH ? null : URL.parse(address, this.#home);
+  #usableAddress(address: string, place: Place): string | undefined {
+    const url = address.length > MAX_URL_LENGTH ? null : URL.parse(address, this.#documentAddress);
     // a relative address without one of the document is not an error
-    if (url === null && this.#home === undefined && !/^[a-z][a-z0-9+.-]*:/iu.test(address)) return undefined;
+    if (url === null && this.#documentAddress === undefined && !/^[a-z][a-z0-9+.-]*:/iu.test(address)) return undefined;
     const isWhole = url !== null && HTTP.test(url.href) && !/[{}]|%7[bd]/iu.test(url.href);
     if (isWhole && url.username === "" && url.password === "") return url.origin + url.pathname.replace(/(?<!\/)\/+$/u, "");
     const shown = url === null || url.username + url.password === "" ? quote(address) : "an address with a user name";
@@ -68,13 +68,13 @@ export class Servers {
   }
 }
 
-function filled(server: JsonObject, url: string): string {
-  const variables = own(server, "variables");
+function fillVariables(server: JsonObject, url: string): string {
+  const variables = getOwn(server, "variables");
   if (!isJsonObject(variables)) return url;
   return url.slice(0, MAX_URL_LENGTH).replaceAll(/\{([^{}]*)\}/gu, (whole, name: string) => {
-    const variable = own(variables, name);
+    const variable = getOwn(variables, name);
     if (!isJsonObject(variable)) return whole;
-    const fallback = own(variable, "default") ?? ownTexts(variable, "enum")?.[0];
+    const fallback = getOwn(variable, "default") ?? ownStrings(variable, "enum")?.[0];
     return typeof fallback === "string" || typeof fallback === "number" ? String(fallback) : whole;
   });
 }

@@ -1,9 +1,9 @@
 /** Reads `x-haft`: fields of a tool that OpenAPI does not have. An untrusted document may only add caution. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { TOOL_CATEGORIES, type Tool } from "../../core/tool.ts";
-import { own } from "../../core/base/own.ts";
-import type { Found, OpenApiDocument } from "./document.ts";
-import { below, cutText, quote, type Place } from "./warnings.ts";
+import { getOwn } from "../../core/base/own.ts";
+import type { LocatedObject, OpenApiDocument } from "./document.ts";
+import { childPlace, truncateText, quote, type Place } from "./warnings.ts";
 
 export interface ToolExtension {
   readonly place: Place;
@@ -35,14 +35,14 @@ const FLAGS = ["enabled", "oncePerTurn", "endsTurn"] as const;
 const KNOWN: readonly string[] = ["name", "title", "description", "category", "effects", ...FLAGS, ...Object.keys(NUMBERS)];
 
 /** @param levels from the document to the operation; the innermost value is used */
-export function readExtension(document: OpenApiDocument, levels: readonly Found[], isTrusted: boolean): ToolExtension {
+export function readExtension(document: OpenApiDocument, levels: readonly LocatedObject[], isTrusted: boolean): ToolExtension {
   const merged: Record<string, JsonValue> = {};
   let effects: JsonObject = {};
   let at: Place = levels.at(-1)?.place ?? { parent: undefined, step: "" };
   for (const [index, level] of levels.entries()) {
-    const declared = own(level.value, KEY);
+    const declared = getOwn(level.value, KEY);
     if (declared === undefined) continue;
-    const place = below(level.place, KEY);
+    const place = childPlace(level.place, KEY);
     const warn = (problem: string): void => document.warnings.add(place, problem);
     if (!isJsonObject(declared)) {
       warn(`${KEY} must be an object, not ${quote(declared)}; it is left out.`);
@@ -50,7 +50,7 @@ export function readExtension(document: OpenApiDocument, levels: readonly Found[
     }
     at = place;
     const entries = Object.entries(declared);
-    document.look(entries.length);
+    document.countReads(entries.length);
     for (const [name, value] of entries) {
       const isOfOne = name === "name" || name === "title" || name === "description";
       if (!KNOWN.includes(name)) warn(`${quote(name)} is unknown; there are ${KNOWN.join(", ")}.`);
@@ -71,26 +71,26 @@ function interpret(
   const warn = (problem: string): void => document.warnings.add(place, problem);
   const fields: Record<string, JsonValue> = {};
   for (const flag of FLAGS) {
-    const value = own(given, flag);
+    const value = getOwn(given, flag);
     if (typeof value === "boolean") fields[flag] = value;
     else if (value !== undefined) warn(`${flag} must be a boolean, not ${quote(value)}; it is left out.`);
   }
   for (const [name, rule] of Object.entries(NUMBERS)) {
-    const value = own(given, name);
+    const value = getOwn(given, name);
     if (value !== undefined && isNumberFor(value, name, { rule, isTrusted, warn })) fields[name] = value;
   }
-  const category = own(given, "category");
+  const category = getOwn(given, "category");
   if (TOOL_CATEGORIES.some((known) => known === category)) fields["category"] = category ?? null;
   else if (category !== undefined) warn(`category must be one of ${TOOL_CATEGORIES.join(", ")}, not ${quote(category)}; it is left out.`);
   for (const [name, maxLength] of [
     ["title", 200],
     ["description", 4_000],
   ] as const) {
-    const value = own(given, name);
-    if (typeof value === "string") fields[name] = cutText(value, maxLength);
+    const value = getOwn(given, name);
+    if (typeof value === "string") fields[name] = truncateText(value, maxLength);
     else if (value !== undefined) warn(`${name} must be a string, not ${quote(value)}; it is left out.`);
   }
-  return { place, name: readName(own(given, "name"), warn), effects: own(given, "effects"), fields };
+  return { place, name: readName(getOwn(given, "name"), warn), effects: getOwn(given, "effects"), fields };
 }
 
 interface NumberReading {

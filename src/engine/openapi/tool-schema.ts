@@ -1,6 +1,6 @@
 /** Completes the schemas of tools with the definitions that they refer to. */
 import type { JsonObject } from "../../core/base/json.ts";
-import { OPEN, type SchemaConverter, type SchemaPart } from "./schema-converter.ts";
+import { ANY_SCHEMA_PART, type SchemaConverter, type SchemaPart } from "./schema-converter.ts";
 import { ROOT, type Warnings } from "./warnings.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
@@ -22,7 +22,7 @@ export class ToolSchemas {
   readonly converter: SchemaConverter;
   readonly #limits: DefinitionLimits;
   /** The definitions by the names that a tool refers to: many tools refer to the same. */
-  readonly #made = new Map<string, JsonObject>();
+  readonly #definitionsCache = new Map<string, JsonObject>();
   #definitionsLeft = MAX_DEFINITIONS;
 
   constructor(converter: SchemaConverter, limits: DefinitionLimits) {
@@ -34,18 +34,18 @@ export class ToolSchemas {
   withDefinitions({ schema, references }: SchemaPart): boolean | JsonObject {
     if (typeof schema === "boolean" || references.length === 0) return schema;
     const names = references.toSorted();
-    const definitions = getOrAdd(this.#made, names.join("\n"), () => this.#gather(names));
+    const definitions = getOrAdd(this.#definitionsCache, names.join("\n"), () => this.#collectDefinitions(names));
     return Object.freeze({ ...schema, $defs: definitions });
   }
 
-  #gather(references: readonly string[]): JsonObject {
+  #collectDefinitions(references: readonly string[]): JsonObject {
     const definitions: Record<string, boolean | JsonObject> = {};
     const names = new Set(references);
     let weight = 0;
     for (const name of names) {
-      const known = this.converter.definition(name);
+      const known = this.converter.getDefinition(name);
       const isTooMuch = weight + known.weight > this.#limits.maxWeight || --this.#definitionsLeft < 0;
-      const part = isTooMuch ? OPEN : known;
+      const part = isTooMuch ? ANY_SCHEMA_PART : known;
       weight += part.weight;
       definitions[name] = part.schema;
       for (const reference of part.references) names.add(reference);

@@ -12,23 +12,23 @@ export interface MetadataContext {
   readonly output: JsonValue | undefined;
 }
 
-const TOLD_HEADER =
+const SHOWN_HEADERS =
   /^(?:content-type|content-length|content-language|etag|last-modified|location|date|retry-after|deprecation|sunset|warning|link|(?:x-)?request-id|(?:x-)?correlation-id|(?:x-)?rate-?limit.*|x-total-count|x-(?:total|page|per-page|next-page|prev-page|total-pages))$/u;
 const MAX_HEADER_LENGTH = 1_000;
 const MAX_HEADERS = 40;
 
 export function answerMetadata(response: HttpResponse, context: MetadataContext): JsonObject {
-  const pagination = nextPage(response, context);
+  const pagination = findNextPage(response, context);
   return {
     status: response.status,
-    url: toldAddress(response.url, context),
-    headers: toldHeaders(response, context),
+    url: redactAddress(response.url, context),
+    headers: selectHeaders(response, context),
     ...(pagination === undefined ? {} : { pagination }),
   };
 }
 
 /** The address without secrets. One of another origin may be signed, and is shown without its query. */
-function toldAddress(address: URL, { secrets, origin, secretQuery }: MetadataContext): string {
+function redactAddress(address: URL, { secrets, origin, secretQuery }: MetadataContext): string {
   const url = new URL(address);
   url.username = "";
   url.password = "";
@@ -38,15 +38,15 @@ function toldAddress(address: URL, { secrets, origin, secretQuery }: MetadataCon
   return secrets.redact(url.href);
 }
 
-function toldHeaders({ headers, url }: HttpResponse, context: MetadataContext): JsonObject {
-  const told: (readonly [string, string])[] = [];
+function selectHeaders({ headers, url }: HttpResponse, context: MetadataContext): JsonObject {
+  const shown: (readonly [string, string])[] = [];
   for (const [name, values] of headers) {
-    if (!TOLD_HEADER.test(name) || name === "link" || told.length === MAX_HEADERS) continue;
+    if (!SHOWN_HEADERS.test(name) || name === "link" || shown.length === MAX_HEADERS) continue;
     const value = values.join(", ").slice(0, MAX_HEADER_LENGTH);
     const isAddress = name === "location" && URL.canParse(value, url.href);
-    told.push([name, isAddress ? toldAddress(new URL(value, url), context) : context.secrets.redact(value)]);
+    shown.push([name, isAddress ? redactAddress(new URL(value, url), context) : context.secrets.redact(value)]);
   }
-  return Object.fromEntries(told);
+  return Object.fromEntries(shown);
 }
 
 /** Fields that may hold a cursor or an address. The most ambiguous names, such as `next`, come last. */
@@ -55,21 +55,21 @@ const CURSOR_FIELDS: readonly string[] = (
   "@odata.nextLink nextLink next_link next_url next_page_url next_page nextPage end_cursor endCursor next after cursor"
 ).split(" ");
 /** Objects in which services put these fields. */
-const HOLDERS: readonly string[] = "response_metadata pagination paging page_info pageInfo meta metadata cursors links _links".split(" ");
+const CURSOR_CONTAINERS: readonly string[] = "response_metadata pagination paging page_info pageInfo meta metadata cursors links _links".split(" ");
 
 /** `{next, from}`: an address or a cursor, and the header or field that it was found in. The Link header is preferred. */
-function nextPage({ headers, url }: HttpResponse, context: MetadataContext): JsonObject | undefined {
-  const link = nextLink(headers.get("link")?.join(", ") ?? "");
-  if (link !== undefined && URL.canParse(link, url.href)) return { next: toldAddress(new URL(link, url), context), from: "Link" };
-  const found = cursorOf(context.output, "") ?? cursorInHolders(context.output);
+function findNextPage({ headers, url }: HttpResponse, context: MetadataContext): JsonObject | undefined {
+  const link = parseNextLink(headers.get("link")?.join(", ") ?? "");
+  if (link !== undefined && URL.canParse(link, url.href)) return { next: redactAddress(new URL(link, url), context), from: "Link" };
+  const found = findCursor(context.output, "") ?? findNestedCursor(context.output);
   return found === undefined
     ? undefined
-    : { ...found, next: typeof found.next === "string" ? toldCursor(found.next, context) : found.next };
+    : { ...found, next: typeof found.next === "string" ? redactCursor(found.next, context) : found.next };
 }
 
 /** A cursor without secrets; one that is an address is handled as one. */
-function toldCursor(text: string, context: MetadataContext): string {
-  return /^https?:\/\//iu.test(text) && URL.canParse(text) ? toldAddress(new URL(text), context) : context.secrets.redact(text);
+function redactCursor(text: string, context: MetadataContext): string {
+  return /^https?:\/\//iu.test(text) && URL.canParse(text) ? redactAddress(new URL(text), context) : context.secrets.redact(text);
 }
 
 interface Cursor {
@@ -77,31 +77,31 @@ interface Cursor {
   readonly from: string;
 }
 
-function cursorInHolders(output: JsonValue | undefined): Cursor | undefined {
-  for (const holder of HOLDERS) {
-    const inner = field(output, holder);
-    const found = cursorOf(inner, `${holder}.`) ?? cursorOf(field(inner, "cursors"), `${holder}.cursors.`);
+function findNestedCursor(output: JsonValue | undefined): Cursor | undefined {
+  for (const holder of CURSOR_CONTAINERS) {
+    const inner = ownField(output, holder);
+    const found = findCursor(inner, `${holder}.`) ?? findCursor(ownField(inner, "cursors"), `${holder}.cursors.`);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
-function cursorOf(value: JsonValue | undefined, prefix: string): Cursor | undefined {
+function findCursor(value: JsonValue | undefined, prefix: string): Cursor | undefined {
   for (const name of CURSOR_FIELDS) {
-    const found = field(value, name);
-    const next = isJsonObject(found) ? field(found, "href") : found;
+    const found = ownField(value, name);
+    const next = isJsonObject(found) ? ownField(found, "href") : found;
     if ((typeof next === "string" && next !== "" && next.length <= 4_096) || typeof next === "number")
       return { next, from: `${prefix}${name}` };
   }
   return undefined;
 }
 
-function field(value: JsonValue | undefined, key: string): JsonValue | undefined {
+function ownField(value: JsonValue | undefined, key: string): JsonValue | undefined {
   return isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
 /** The address with `rel="next"` of a Link header. @see https://www.rfc-editor.org/rfc/rfc8288 */
-function nextLink(header: string): string | undefined {
+function parseNextLink(header: string): string | undefined {
   for (const [, address, parameters = ""] of header.slice(0, 16_384).matchAll(/<([^<>]{1,4096})>([^<]{0,1024})/gu)) {
     const rel = /;\s{0,9}rel\s{0,9}=\s{0,9}(?:"([^"]*)"|([^\s;,"]+))/iu.exec(parameters);
     const relations = (rel?.[1] ?? rel?.[2] ?? "").toLowerCase().split(/\s+/u);

@@ -1,10 +1,10 @@
 /** Decodes the bytes of an answer, even if the declared encoding is wrong. */
 import type { MediaType } from "./media-type.ts";
-import { atMost } from "../../core/base/short-text.ts";
+import { truncateText } from "../../core/base/short-text.ts";
 
 /** Decodes text without its byte order mark; undefined if the encoding is unknown. */
 export function decodeText(bytes: Uint8Array, { charset }: Pick<MediaType, "charset">): string | undefined {
-  const marked = charsetOfMark(bytes);
+  const marked = detectCharset(bytes);
   if (marked !== undefined) return new TextDecoder(marked).decode(bytes);
   if (charset === undefined || charset === "utf-8" || charset === "utf8")
     return decodeUtf8(bytes) ?? new TextDecoder("windows-1252").decode(bytes);
@@ -25,7 +25,7 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
 }
 
 /** @see https://encoding.spec.whatwg.org/#bom-sniff */
-function charsetOfMark([first, second, third]: Uint8Array): string | undefined {
+function detectCharset([first, second, third]: Uint8Array): string | undefined {
   if (first === 0xef && second === 0xbb && third === 0xbf) return "utf-8";
   if (first === 0xff && second === 0xfe) return "utf-16le";
   return first === 0xfe && second === 0xff ? "utf-16be" : undefined;
@@ -37,5 +37,5 @@ export function excerpt(text: string, maxLength: number): string {
     .slice(0, maxLength * 4)
     .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ")
     .trim();
-  return atMost(line, maxLength);
+  return truncateText(line, maxLength);
 }

@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 
-export interface GivenBytes {
+export interface DecodedBytes {
   readonly bytes: Uint8Array;
   /** The media type in a data: URI. */
   readonly mediaType: string | undefined;
@@ -14,16 +14,16 @@ const DATA_URI = /^data:([^;,]{0,200})((?:;[^;,]{0,200}){0,5});base64,/iu;
 const ALPHABET = /^[A-Za-z0-9+/_-]*={0,2}$/u;
 
 /** Reads base64, base64url or a data: URI. @throws ToolError `invalid_input` for anything else */
-export function readBase64(value: JsonValue, key: string): GivenBytes {
-  if (typeof value !== "string") throw notBase64(key, "it is not a string");
+export function readBase64(value: JsonValue, key: string): DecodedBytes {
+  if (typeof value !== "string") throw notBase64Error(key, "it is not a string");
   const uri = DATA_URI.exec(value);
   const text = (uri === null ? value : value.slice(uri[0].length)).replaceAll(/[\t\n\r ]/gu, "");
-  if (!ALPHABET.test(text) || text.replaceAll("=", "").length % 4 === 1) throw notBase64(key, "it is not base64");
-  return { bytes: Buffer.from(text, "base64"), mediaType: uri?.[1] === "" ? undefined : uri?.[1], filename: nameOf(uri?.[2] ?? "") };
+  if (!ALPHABET.test(text) || text.replaceAll("=", "").length % 4 === 1) throw notBase64Error(key, "it is not base64");
+  return { bytes: Buffer.from(text, "base64"), mediaType: uri?.[1] === "" ? undefined : uri?.[1], filename: parseFilename(uri?.[2] ?? "") };
 }
 
 /** The `name` of `data:audio/mpeg;name=talk.mp3;base64,…`, as browsers write it. */
-function nameOf(parameters: string): string | undefined {
+function parseFilename(parameters: string): string | undefined {
   const name = /;name=([^;,]+)/iu.exec(parameters)?.[1];
   try {
     return name === undefined ? undefined : decodeURIComponent(name);
@@ -32,7 +32,7 @@ function nameOf(parameters: string): string | undefined {
   }
 }
 
-function notBase64(key: string, problem: string): ToolError {
+function notBase64Error(key: string, problem: string): ToolError {
   return new ToolError("invalid_input", `${JSON.stringify(key)} is sent as bytes, and ${problem}; nothing was sent.`, {
     hint: "Give the bytes in base64.",
   });

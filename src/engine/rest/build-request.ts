@@ -23,7 +23,7 @@ export interface BuiltRequest {
 /** Maximum length of a header's value from a model, as servers refuse longer ones. */
 const MAX_HEADER_LENGTH = 8_192;
 /** Headers that a parameter cannot set. Cookies have their own place (`in: cookie`). */
-const NOT_TO_SET: ReadonlySet<string> = new Set([...CONNECTION_HEADERS, "proxy-authorization", "cookie"]);
+const FORBIDDEN_HEADERS: ReadonlySet<string> = new Set([...CONNECTION_HEADERS, "proxy-authorization", "cookie"]);
 
 /**
  * @param base the address before the paths, without a trailing slash
@@ -32,28 +32,28 @@ const NOT_TO_SET: ReadonlySet<string> = new Set([...CONNECTION_HEADERS, "proxy-a
 export function buildRequest(operation: HttpOperation, input: JsonObject, base: string): BuiltRequest {
   const body = operation.body === undefined ? undefined : requestBody(operation.body, input);
   const headers = new Map<string, HttpHeader>([["accept", ["accept", acceptHeader(operation.accepts)]]]);
-  if (body !== undefined) headers.set("content-type", ["content-type", checkedHeader("content-type", body.contentType)]);
+  if (body !== undefined) headers.set("content-type", ["content-type", checkHeaderValue("content-type", body.contentType)]);
   const query: string[] = [];
   const cookies: string[] = [];
   for (const parameter of operation.parameters) {
     const value = Object.hasOwn(input, parameter.key) ? input[parameter.key] : undefined;
     if (value === undefined || parameter.in === "path") continue;
-    if (parameter.in === "query") query.push(...pairsOf(parameter, value));
-    else if (parameter.in === "cookie") cookies.push(...pairsOf(parameter, value));
+    if (parameter.in === "query") query.push(...parameterPairs(parameter, value));
+    else if (parameter.in === "cookie") cookies.push(...parameterPairs(parameter, value));
     else addHeader(headers, parameter, value);
   }
-  query.push(...undeclared(operation, input));
-  return { url: address(operation, { base, path: requestPath(operation, input), query }), headers, cookies, body: body?.bytes };
+  query.push(...undeclaredPairs(operation, input));
+  return { url: buildAddress(operation, { base, path: requestPath(operation, input), query }), headers, cookies, body: body?.bytes };
 }
 
-interface AddressParts {
+interface AddressOptions {
   readonly base: string;
   readonly path: string;
   readonly query: readonly string[];
 }
 
 /** The address of the request. @throws ToolError `invalid_input` if the values lead outside the operation's path */
-function address(operation: HttpOperation, { base, path, query }: AddressParts): URL {
+function buildAddress(operation: HttpOperation, { base, path, query }: AddressOptions): URL {
   const literal = new URL(base + literalPrefix(operation));
   const separator = path.includes("?") ? "&" : "?";
   const url = new URL(base + path + (query.length === 0 ? "" : separator + query.join("&")));
@@ -66,7 +66,7 @@ function address(operation: HttpOperation, { base, path, query }: AddressParts):
   return url;
 }
 
-function pairsOf(parameter: HttpParameter, value: JsonValue): readonly string[] {
+function parameterPairs(parameter: HttpParameter, value: JsonValue): readonly string[] {
   if (parameter.mediaType === undefined) return queryPairs(parameter, value);
   return value === null ? [] : [`${percentEncode(parameter.name)}=${percentEncode(contentText(parameter.mediaType, value))}`];
 }
@@ -77,19 +77,19 @@ function contentText(mediaType: string, value: JsonValue): string {
 
 function addHeader(headers: Map<string, HttpHeader>, parameter: HttpParameter, value: JsonValue): void {
   const name = parameter.name.toLowerCase();
-  if (NOT_TO_SET.has(name) || (name === "content-type" && !mayBeRenamed(headers.get(name)))) return;
+  if (FORBIDDEN_HEADERS.has(name) || (name === "content-type" && !isReplaceable(headers.get(name)))) return;
   const text =
     parameter.mediaType === undefined || value === null ? headerText(parameter.explode, value) : contentText(parameter.mediaType, value);
-  if (text !== undefined) headers.set(name, [name, checkedHeader(parameter.key, text)]);
+  if (text !== undefined) headers.set(name, [name, checkHeaderValue(parameter.key, text)]);
 }
 
 /** Whether a header parameter may replace the content type: not that of a form, which the server needs, and not if there is no body. */
-function mayBeRenamed(contentType: HttpHeader | undefined): boolean {
+function isReplaceable(contentType: HttpHeader | undefined): boolean {
   return contentType !== undefined && !/^(?:multipart\/|application\/x-www-form-urlencoded)/u.test(contentType[1]);
 }
 
 /** The query of undeclared keys, which the schema allowed although the document does not say where they are sent. */
-function undeclared(operation: HttpOperation, input: JsonObject): readonly string[] {
+function undeclaredPairs(operation: HttpOperation, input: JsonObject): readonly string[] {
   const declared = new Set([
     ...operation.parameters.map((parameter) => parameter.key),
     ...pathKeys(operation),
@@ -111,7 +111,7 @@ const VISIBLE = /^[\x20-\x7e]*$/u;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/u;
 
 /** @param key the name in the input @throws ToolError `invalid_input` for text that is not a valid header value */
-function checkedHeader(key: string, text: string): string {
+function checkHeaderValue(key: string, text: string): string {
   if (text.length > MAX_HEADER_LENGTH) {
     throw new ToolError(
       "invalid_input",

@@ -2,60 +2,60 @@
 import type { HttpHeader } from "../../net/http-request.ts";
 import { ToolError } from "../../core/error.ts";
 import type { HttpOperation, SecurityScheme } from "./http-operation.ts";
-import { TokenKeeper, type TokenPorts } from "./oauth-token.ts";
+import { AccessTokenCache, type TokenPorts } from "./oauth-token.ts";
 import { authEntries, type ApiKey, type RestAuth, type RestOptions } from "./rest-options.ts";
-import { basicCredentials } from "../../net/basic-credentials.ts";
+import { encodeBasicCredentials } from "../../net/basic-credentials.ts";
 
 interface Credential {
   readonly scheme: string | undefined;
   readonly auth: RestAuth;
-  readonly keeper: TokenKeeper | undefined;
+  readonly tokenCache: AccessTokenCache | undefined;
 }
 
 /** The credentials of one call. */
-export interface Admission {
+export interface RequestCredentials {
   readonly headers: readonly HttpHeader[];
   readonly query: readonly (readonly [name: string, value: string])[];
   readonly cookies: readonly string[];
   /** The kinds of credentials, without their values, as the end of the sentence "It was sent …". */
   readonly described: string;
   /** Discards a fetched token that was refused. Returns false if there is none, so that another attempt would not help. */
-  refuse(): boolean;
+  discardToken(): boolean;
 }
 
 export class Credentials {
   readonly #credentials: readonly Credential[];
   /** Whether the credentials are not bound to security schemes: all of them are used for every operation that needs any. */
-  readonly #isOne: boolean;
+  readonly #isUnbound: boolean;
 
   constructor(auth: RestOptions["auth"], ports: TokenPorts) {
     const entries = authEntries(auth);
-    this.#isOne = entries.length > 0 && entries.every(([scheme]) => scheme === undefined);
+    this.#isUnbound = entries.length > 0 && entries.every(([scheme]) => scheme === undefined);
     this.#credentials = entries.map(([scheme, each]) => ({
       scheme,
       auth: each,
-      keeper: each.type === "oauth2" ? new TokenKeeper(each, ports) : undefined,
+      keeper: each.type === "oauth2" ? new AccessTokenCache(each, ports) : undefined,
     }));
   }
 
-  /** Rejects if a token is needed and cannot be fetched; see `TokenKeeper.token`. */
-  async admit(operation: HttpOperation, signal: AbortSignal): Promise<Admission> {
-    const chosen = this.#choose(operation);
-    if (chosen.length === 0) return nothing(operation);
-    const parts = new AdmissionParts();
+  /** Rejects if a token is needed and cannot be fetched; see `AccessTokenCache.token`. */
+  async getCredentials(operation: HttpOperation, signal: AbortSignal): Promise<RequestCredentials> {
+    const chosen = this.#selectCredentials(operation);
+    if (chosen.length === 0) return noCredentials(operation);
+    const parts = new CredentialsBuilder();
     for (const credential of chosen) await parts.add(credential, operation, signal);
-    return parts.admission();
+    return parts.build();
   }
 
   close(): void {
-    for (const { keeper } of this.#credentials) keeper?.close();
+    for (const { tokenCache } of this.#credentials) tokenCache?.close();
   }
 
   /** The credentials of the first requirement that can be met; all credentials if the document declares no security. */
-  #choose({ security }: HttpOperation): readonly Credential[] {
+  #selectCredentials({ security }: HttpOperation): readonly Credential[] {
     if (security === undefined) return this.#credentials;
     const needs = security.filter((requirement) => requirement.length > 0);
-    if (this.#isOne) return needs.length === 0 ? [] : this.#credentials;
+    if (this.#isUnbound) return needs.length === 0 ? [] : this.#credentials;
     for (const requirement of needs) {
       const found = requirement.map(({ name }) => this.#credentials.find(({ scheme }) => scheme === name));
       const complete = found.filter((credential) => credential !== undefined);
@@ -68,33 +68,33 @@ export class Credentials {
 /** Which credential is used if several would set the Authorization header: tokens rank higher than a password. */
 const RANKS = { bearer: 3, oauth2: 2, basic: 1, apiKey: 0 } as const satisfies Record<RestAuth["type"], number>;
 
-class AdmissionParts {
+class CredentialsBuilder {
   readonly #headers: HttpHeader[] = [];
   readonly #query: (readonly [string, string])[] = [];
   readonly #cookies: string[] = [];
   readonly #described: string[] = [];
-  #authorization: { readonly rank: number; readonly value: string; readonly described: string; readonly refuse: () => boolean } | undefined;
+  #authorization: { readonly rank: number; readonly value: string; readonly described: string; readonly discardToken: () => boolean } | undefined;
 
-  async add({ auth, keeper, scheme }: Credential, operation: HttpOperation, signal: AbortSignal): Promise<void> {
-    if (auth.type === "apiKey") return this.#addKey(auth.value, placeOfKey(auth, scheme, operation));
+  async add({ auth, tokenCache, scheme }: Credential, operation: HttpOperation, signal: AbortSignal): Promise<void> {
+    if (auth.type === "apiKey") return this.#addKey(auth.value, resolveKeyPlace(auth, scheme, operation));
     const rank = RANKS[auth.type];
     if (this.#authorization !== undefined && this.#authorization.rank >= rank) return;
     const never = (): boolean => false;
     if (auth.type === "basic") {
-      this.#authorization = { rank, value: `Basic ${basicCredentials(auth)}`, described: "a user name and password", refuse: never };
+      this.#authorization = { rank, value: `Basic ${encodeBasicCredentials(auth)}`, described: "a user name and password", discardToken: never };
     } else if (auth.type === "bearer") {
-      this.#authorization = { rank, value: `Bearer ${auth.token}`, described: "a bearer token", refuse: never };
-    } else if (keeper !== undefined) {
-      const token = await keeper.token(signal);
-      const refuse = (): boolean => {
-        keeper.refuse(token);
+      this.#authorization = { rank, value: `Bearer ${auth.token}`, described: "a bearer token", discardToken: never };
+    } else if (tokenCache !== undefined) {
+      const token = await tokenCache.token(signal);
+      const discardToken = (): boolean => {
+        tokenCache.discard(token);
         return true;
       };
-      this.#authorization = { rank, value: `Bearer ${token}`, described: "an access token of OAuth client credentials", refuse };
+      this.#authorization = { rank, value: `Bearer ${token}`, described: "an access token of OAuth client credentials", discardToken };
     }
   }
 
-  admission(): Admission {
+  build(): RequestCredentials {
     const authorization = this.#authorization;
     const described = [...(authorization === undefined ? [] : [authorization.described]), ...this.#described];
     return {
@@ -102,7 +102,7 @@ class AdmissionParts {
       query: this.#query,
       cookies: this.#cookies,
       described: `with ${described.join(" and ")}`,
-      refuse: authorization?.refuse ?? (() => false),
+      discardToken: authorization?.discardToken ?? (() => false),
     };
   }
 
@@ -121,7 +121,7 @@ class AdmissionParts {
 type KeyPlace = Required<Pick<ApiKey, "in" | "name">>;
 
 /** The header, query parameter or cookie of a key: as the program says, else as the security scheme says. Undefined if neither names it. */
-export function placeOfKey(
+export function resolveKeyPlace(
   auth: ApiKey,
   scheme: string | undefined,
   { security = [] }: Pick<HttpOperation, "security">,
@@ -143,10 +143,10 @@ function isSameName(name: string, declared: SecurityScheme & { readonly type: "a
   return declared.in === "header" ? declared.name.toLowerCase() === name.toLowerCase() : declared.name === name;
 }
 
-function nothing({ security }: HttpOperation): Admission {
+function noCredentials({ security }: HttpOperation): RequestCredentials {
   const wanted = (security ?? []).flatMap((requirement) =>
     requirement.length === 0 ? [] : [requirement.map(({ name }) => name).join(" and ")],
   );
   const names = wanted.length === 0 ? "" : `; the document asks for ${wanted.slice(0, 5).join(" or ")}`;
-  return { headers: [], query: [], cookies: [], described: `without credentials${names}`, refuse: () => false };
+  return { headers: [], query: [], cookies: [], described: `without credentials${names}`, discardToken: () => false };
 }

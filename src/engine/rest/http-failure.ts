@@ -13,19 +13,19 @@ const MAX_READ_BYTES = 64 * 1024;
 const MAX_MESSAGE = 200;
 const MAX_DETAILS = 1_000;
 
-interface Meaning {
+interface StatusMeaning {
   readonly code: ErrorCode;
   readonly retryable: boolean;
   readonly outcome: Outcome;
 }
 
-const REFUSED: Meaning = { code: "execution_failed", retryable: false, outcome: "failed" };
+const REFUSED: StatusMeaning = { code: "execution_failed", retryable: false, outcome: "failed" };
 
 /** The credentials were refused, or do not allow the operation. */
-const DENIED: Meaning = { code: "permission_denied", retryable: false, outcome: "failed" };
+const DENIED: StatusMeaning = { code: "permission_denied", retryable: false, outcome: "failed" };
 
 /** Statuses that mean something else than refused (4xx) or failed (5xx). */
-const MEANINGS: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
+const MEANINGS: ReadonlyMap<number, StatusMeaning> = new Map<number, StatusMeaning>([
   [401, DENIED],
   [403, DENIED],
   [408, { code: "timeout", retryable: true, outcome: "unknown" }],
@@ -41,12 +41,12 @@ const MEANINGS: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
   [529, { code: "rate_limited", retryable: true, outcome: "unknown" }],
 ]);
 
-const BROKEN: Meaning = { code: "execution_failed", retryable: true, outcome: "unknown" };
+const BROKEN: StatusMeaning = { code: "execution_failed", retryable: true, outcome: "unknown" };
 /** A redirect that cannot be followed; it is not known whether anything was done. */
-const NOT_FOLLOWED: Meaning = { code: "execution_failed", retryable: false, outcome: "unknown" };
+const NOT_FOLLOWED: StatusMeaning = { code: "execution_failed", retryable: false, outcome: "unknown" };
 
 /** @param sent the credentials of the call, for 401 and 403; see `Admission.described` */
-export async function httpFailure(response: HttpResponse, sent: string, clock: Clock): Promise<ToolError> {
+export async function toHttpError(response: HttpResponse, sent: string, clock: Clock): Promise<ToolError> {
   const { status, headers } = response;
   const text = await readText(response);
   const said = text === "" ? (http.STATUS_CODES[status] ?? "no reason given") : excerpt(text, MAX_MESSAGE);
@@ -62,7 +62,7 @@ export async function httpFailure(response: HttpResponse, sent: string, clock: C
   });
 }
 
-function meaningOf(status: number): Meaning {
+function meaningOf(status: number): StatusMeaning {
   return MEANINGS.get(status) ?? (status >= 500 ? BROKEN : status >= 400 ? REFUSED : NOT_FOLLOWED);
 }
 

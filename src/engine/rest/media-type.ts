@@ -1,4 +1,4 @@
-import { words } from "../../core/base/wording.ts";
+import { wordSet } from "../../core/base/wording.ts";
 
 export interface MediaType {
   /** Lower case, without parameters: `application/json`; empty if missing or invalid. */
@@ -26,7 +26,7 @@ export function isJsonType(type: string): boolean {
   return type === "application/json" || type === "text/json" || type.endsWith("+json");
 }
 
-const TEXT_TYPES: ReadonlySet<string> = words(
+const TEXT_TYPES: ReadonlySet<string> = wordSet(
   "application/xml application/yaml application/x-yaml application/javascript application/ecmascript application/graphql " +
     "application/sql application/toml application/x-ndjson application/ndjson application/jsonl application/x-jsonlines " +
     "application/json-seq application/stream+json application/x-www-form-urlencoded application/x-sh application/x-pem-file " +

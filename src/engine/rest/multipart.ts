@@ -30,7 +30,7 @@ export interface Multipart {
  * https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data
  */
 export function writeMultipart(mediaType: string, fields: readonly FormField[]): Multipart {
-  const parts = fields.flatMap(partsOf);
+  const parts = fields.flatMap(toParts);
   const boundary = boundaryOf(parts);
   const pieces: Uint8Array[] = [];
   for (const { head, bytes } of parts) pieces.push(Buffer.from(`--${boundary}\r\n${head}\r\n\r\n`), bytes, Buffer.from("\r\n"));
@@ -45,19 +45,19 @@ function boundaryOf(parts: readonly Part[]): string {
   return `haft-${hash.digest("hex").slice(0, 40)}`;
 }
 
-function partsOf(field: FormField): readonly Part[] {
+function toParts(field: FormField): readonly Part[] {
   const { value } = field;
   if (value === null) return [];
-  if (isJsonArray(value) && !isJsonType(field)) return value.flatMap((item) => (item === null ? [] : [partOf(field, item)]));
-  return [partOf(field, value)];
+  if (isJsonArray(value) && !isSentAsJson(field)) return value.flatMap((item) => (item === null ? [] : [toPart(field, item)]));
+  return [toPart(field, value)];
 }
 
 /** Whether an array is sent as one JSON text. */
-function isJsonType({ encoding }: FormField): boolean {
+function isSentAsJson({ encoding }: FormField): boolean {
   return encoding?.contentType !== undefined && parseMediaType(encoding.contentType).type === "application/json";
 }
 
-function partOf(field: FormField, value: JsonValue): Part {
+function toPart(field: FormField, value: JsonValue): Part {
   if (field.encoding?.binary === true) return filePart(field, value);
   const isNested = typeof value === "object" && value !== null;
   const declared = concreteType(field.encoding?.contentType);
@@ -69,16 +69,16 @@ function partOf(field: FormField, value: JsonValue): Part {
 /** The part of a file, given as base64 or as an object that also names it: `{filename, contentType, data}`. */
 function filePart(field: FormField, value: JsonValue): Part {
   const named = isJsonObject(value) ? value : undefined;
-  const data = named === undefined ? value : (textOf(named, "data") ?? textOf(named, "base64") ?? null);
+  const data = named === undefined ? value : (ownString(named, "data") ?? ownString(named, "base64") ?? null);
   const { bytes, mediaType, filename: said } = readBase64(data, field.key);
-  const given = named === undefined ? undefined : (textOf(named, "contentType") ?? textOf(named, "content_type"));
+  const given = named === undefined ? undefined : (ownString(named, "contentType") ?? ownString(named, "content_type"));
   const contentType =
     concreteType(given) ?? concreteType(mediaType) ?? concreteType(field.encoding?.contentType) ?? "application/octet-stream";
-  const filename = (named === undefined ? said : textOf(named, "filename")) ?? (isTextType(contentType) ? `${field.name}.txt` : field.name);
+  const filename = (named === undefined ? said : ownString(named, "filename")) ?? (isTextType(contentType) ? `${field.name}.txt` : field.name);
   return { head: partHead(field.name, { contentType, filename }), bytes };
 }
 
-function textOf(table: { readonly [key: string]: JsonValue }, key: string): string | undefined {
+function ownString(table: { readonly [key: string]: JsonValue }, key: string): string | undefined {
   const value = Object.hasOwn(table, key) ? table[key] : undefined;
   return typeof value === "string" ? value : undefined;
 }
@@ -100,11 +100,11 @@ function partHead(
   name: string,
   { contentType, filename }: { readonly contentType?: string | undefined; readonly filename?: string },
 ): string {
-  const file = filename === undefined ? "" : `; filename="${quoted(filename)}"`;
+  const file = filename === undefined ? "" : `; filename="${quoteParameter(filename)}"`;
   const type = contentType === undefined ? "" : `\r\nContent-Type: ${contentType}`;
-  return `Content-Disposition: form-data; name="${quoted(name)}"${file}${type}`;
+  return `Content-Disposition: form-data; name="${quoteParameter(name)}"${file}${type}`;
 }
 
-function quoted(text: string): string {
+function quoteParameter(text: string): string {
   return text.replaceAll("\n", "%0A").replaceAll("\r", "%0D").replaceAll('"', "%22");
 }

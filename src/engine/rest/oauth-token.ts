@@ -1,16 +1,16 @@
 /** Fetches access tokens with OAuth 2 client credentials, and keeps each until it expires. */
-import { ToolError, hintsOf } from "../../core/error.ts";
+import { ToolError, pickHints } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Clock } from "../../core/ports.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 import type { HttpClient, HttpHeader } from "../../net/http-request.ts";
 import type { OAuthClient } from "./rest-options.ts";
-import { clientCredentials } from "../../net/basic-credentials.ts";
+import { encodeClientCredentials } from "../../net/basic-credentials.ts";
 import { Pieces } from "../../core/pieces.ts";
 
 /** How long before its expiry a token is no longer used, in milliseconds, as a request takes time. */
-const EARLY_MS = 30_000;
+const RENEW_EARLY_MS = 30_000;
 /** Lifetime of a token, in seconds, if its server does not report one. */
 const DEFAULT_LIFE_S = 300;
 const MAX_LIFE_S = 86_400 * 30;
@@ -30,11 +30,11 @@ interface AccessToken {
   readonly usableUntil: number;
 }
 
-export class TokenKeeper {
+export class AccessTokenCache {
   readonly #auth: OAuthClient;
   readonly #ports: TokenPorts;
   readonly #closing = new AbortController();
-  #kept: AccessToken | undefined;
+  #cached: AccessToken | undefined;
   #fetching: Promise<AccessToken> | undefined;
 
   constructor(auth: OAuthClient, ports: TokenPorts) {
@@ -48,22 +48,22 @@ export class TokenKeeper {
    * @throws ToolError with outcome `not_started`: `unavailable` if the server refuses, `network_error` if it cannot be reached; as a rejection
    */
   async token(signal: AbortSignal): Promise<string> {
-    const kept = this.#kept;
+    const kept = this.#cached;
     if (kept !== undefined && this.#ports.clock.now() < kept.usableUntil) return kept.token;
     this.#fetching ??= this.#fetch().finally(() => {
       this.#fetching = undefined;
     });
-    return (await untilAborted(this.#fetching, signal, cancelledMeanwhile)).token;
+    return (await rejectOnAbort(this.#fetching, signal, cancelledError)).token;
   }
 
   /** Discards a token that the API refused. */
-  refuse(token: string): void {
-    if (this.#kept?.token === token) this.#kept = undefined;
+  discard(token: string): void {
+    if (this.#cached?.token === token) this.#cached = undefined;
   }
 
   close(): void {
     this.#closing.abort();
-    this.#kept = undefined;
+    this.#cached = undefined;
   }
 
   /** Fetches a token for all waiting calls, so that no call's signal ends it, only its own timeout. */
@@ -74,14 +74,14 @@ export class TokenKeeper {
     try {
       const signal = AbortSignal.any([late.signal, this.#closing.signal]);
       const response = await client.request({ ...tokenRequest(this.#auth), secretHeaders: [], keepRedirect: true, signal });
-      const answer = await readAnswer(response.body);
-      if (response.status < 200 || response.status > 299) throw this.#refused(response.status, answer);
+      const answer = await readJsonBody(response.body);
+      if (response.status < 200 || response.status > 299) throw this.#refusalError(response.status, answer);
       const { token, lifeMs } = this.#readToken(answer);
       onToken(token);
-      this.#kept = { token, usableUntil: clock.now() + lifeMs - EARLY_MS };
-      return this.#kept;
+      this.#cached = { token, usableUntil: clock.now() + lifeMs - RENEW_EARLY_MS };
+      return this.#cached;
     } catch (error: unknown) {
-      throw this.#failed(ToolError.fromUnknown(error), late.signal.aborted);
+      throw this.#fetchError(ToolError.fromUnknown(error), late.signal.aborted);
     } finally {
       stop();
     }
@@ -90,19 +90,19 @@ export class TokenKeeper {
   #readToken(answer: JsonObject): { readonly token: string; readonly lifeMs: number } {
     const { access_token: token, token_type: type, expires_in: life } = answer;
     if (typeof token !== "string" || !/^[\x21-\x7e]{1,8192}$/u.test(token))
-      throw this.#unusable("without an access_token that can be sent");
+      throw this.#unusableError("without an access_token that can be sent");
     if (typeof type === "string" && type.toLowerCase() !== "bearer")
-      throw this.#unusable(`with a token of type ${JSON.stringify(type.slice(0, 40))}, but only Bearer is supported`);
+      throw this.#unusableError(`with a token of type ${JSON.stringify(type.slice(0, 40))}, but only Bearer is supported`);
     const seconds = typeof life === "string" && /^\d{1,12}$/u.test(life) ? Number(life) : life;
     const known = typeof seconds === "number" && seconds >= 0 ? seconds : DEFAULT_LIFE_S;
     return { token, lifeMs: Math.min(known, MAX_LIFE_S) * 1_000 };
   }
 
-  #unusable(how: string): ToolError {
+  #unusableError(how: string): ToolError {
     return new ToolError("unavailable", `The token server ${this.#host()} answered ${how}.`);
   }
 
-  #refused(status: number, answer: JsonObject): ToolError {
+  #refusalError(status: number, answer: JsonObject): ToolError {
     const said = [answer["error"], answer["error_description"]]
       .filter((text) => typeof text === "string")
       .map((text) => text.slice(0, 200));
@@ -112,7 +112,7 @@ export class TokenKeeper {
   }
 
   /** The error of a fetch, with the outcome `not_started`: the call itself was not sent. */
-  #failed(error: ToolError, isLate: boolean): ToolError {
+  #fetchError(error: ToolError, isLate: boolean): ToolError {
     const { code, retryable } = error;
     if (isLate)
       return new ToolError("network_error", `The token server ${this.#host()} did not answer within ${FETCH_TIMEOUT_MS} ms.`, {
@@ -121,7 +121,7 @@ export class TokenKeeper {
     if (this.#closing.signal.aborted)
       return new ToolError("unavailable", "The REST engine was closed while an access token was fetched.", { outcome: "not_started" });
     const message = error.message.startsWith("The token server") ? error.message : `No access token could be fetched: ${error.message}`;
-    return new ToolError(code, message, { retryable, outcome: "not_started", ...hintsOf(error) });
+    return new ToolError(code, message, { retryable, outcome: "not_started", ...pickHints(error) });
   }
 
   #host(): string {
@@ -147,13 +147,13 @@ function tokenRequest(auth: OAuthClient): {
     form.set("client_id", auth.clientId);
     form.set("client_secret", auth.clientSecret);
   } else {
-    headers.push(["authorization", `Basic ${clientCredentials(auth.clientId, auth.clientSecret)}`]);
+    headers.push(["authorization", `Basic ${encodeClientCredentials(auth.clientId, auth.clientSecret)}`]);
   }
   return { method: "POST", url: new URL(auth.tokenUrl), headers, body: Buffer.from(form.toString()) };
 }
 
 /** The JSON object in the answer; an empty object for anything else. */
-async function readAnswer(body: AsyncIterable<Uint8Array>): Promise<JsonObject> {
+async function readJsonBody(body: AsyncIterable<Uint8Array>): Promise<JsonObject> {
   const pieces = new Pieces();
   let bytes = 0;
   for await (const chunk of body) {
@@ -169,6 +169,6 @@ async function readAnswer(body: AsyncIterable<Uint8Array>): Promise<JsonObject> 
   }
 }
 
-function cancelledMeanwhile(): ToolError {
+function cancelledError(): ToolError {
   return new ToolError("cancelled", "The call was cancelled while its access token was fetched.", { outcome: "not_started" });
 }

@@ -4,13 +4,13 @@ import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import type { ImportedOperation } from "../openapi/import-openapi.ts";
 import type { HttpOperation, HttpParameter } from "./http-operation.ts";
-import { isLiteral } from "./private-hosts.ts";
+import { isAddressLiteral } from "./private-hosts.ts";
 import { isAddress } from "./read-document.ts";
 import { bodyKeys } from "./request-body.ts";
-import { placeOfKey } from "./credentials.ts";
+import { resolveKeyPlace } from "./credentials.ts";
 import { authEntries, type RestOptions } from "./rest-options.ts";
 import { EffectOverrides } from "../effect-overrides.ts";
-import { renamedTools } from "../renamed-tools.ts";
+import { applyRenames } from "../renamed-tools.ts";
 
 /** An operation, and the address before its path, without a trailing slash. */
 export interface PlacedOperation {
@@ -34,9 +34,9 @@ export function prepareOperations(
   options: RestOptions,
   documentOrigin: string,
 ): PreparedOperations {
-  const placed = imported.map((each) => ({ ...each, base: baseOf(each.operation, options, documentOrigin) }));
-  const origin = originOf(placed.map(({ base }) => base));
-  if (origin === undefined && imported.length > 0) throw noServer(documentOrigin);
+  const placed = imported.map((each) => ({ ...each, base: resolveBaseUrl(each.operation, options, documentOrigin) }));
+  const origin = commonOrigin(placed.map(({ base }) => base));
+  if (origin === undefined && imported.length > 0) throw noServerError(documentOrigin);
   const taken: Tool[] = [];
   const places: PlacedOperation[] = [];
   const elsewhere: string[] = [];
@@ -46,10 +46,10 @@ export function prepareOperations(
       elsewhere.push(tool.name);
       continue;
     }
-    taken.push(effects.applied(withoutSupplied(tool, operation, options), operationIdOf(tool)));
+    taken.push(effects.apply(withoutSupplied(tool, operation, options), operationIdOf(tool)));
     places.push({ operation, base });
   }
-  const tools = renamedTools(taken, options.rename, { source: documentOrigin, otherName: operationIdOf });
+  const tools = applyRenames(taken, options.rename, { source: documentOrigin, otherName: operationIdOf });
   const byTool = new Map<Tool, PlacedOperation>();
   for (const [index, at] of places.entries()) {
     const tool = tools[index];
@@ -61,15 +61,15 @@ export function prepareOperations(
     operations: new Map(Array.from(byTool, ([{ name }, at]) => [name, at])),
     origin: origin ?? "",
     warnings: [
-      ...openWarning(origin, options),
+      ...unencryptedWarning(origin, options),
       ...unusedAuthWarning(imported, options),
-      ...elsewhereWarning(elsewhere, origin),
+      ...otherOriginWarning(elsewhere, origin),
       ...effects.warnings(),
     ],
   };
 }
 
-function noServer(documentOrigin: string): ToolError {
+function noServerError(documentOrigin: string): ToolError {
   return new ToolError(
     "invalid_config",
     `${documentOrigin} does not say where the service is: it names no server with a whole http(s) address.`,
@@ -78,7 +78,7 @@ function noServer(documentOrigin: string): ToolError {
 }
 
 /** Whether an input that was checked for one operation has the same meaning for the other. */
-export function isSamePlace(one: PlacedOperation, other: PlacedOperation): boolean {
+export function isSameOperation(one: PlacedOperation, other: PlacedOperation): boolean {
   if (one === other) return true;
   const { method, path } = one.operation;
   return (
@@ -98,7 +98,7 @@ function keysOf({ parameters, body }: HttpOperation): readonly string[] {
  *
  * @throws ToolError `invalid_config`
  */
-export function checkOrigin(before: string | undefined, now: string, { document, baseUrl, auth, headers }: RestOptions): void {
+export function checkOriginUnchanged(before: string | undefined, now: string, { document, baseUrl, auth, headers }: RestOptions): void {
   const isFetched = typeof document === "string" && isAddress(document);
   const hasSecrets = authEntries(auth).length > 0 || headers !== undefined;
   if (before === undefined || before === "" || now === "" || now === before || baseUrl !== undefined || !isFetched || !hasSecrets) return;
@@ -112,7 +112,7 @@ export function checkOrigin(before: string | undefined, now: string, { document,
 }
 
 /** The base address of an operation: the program's, else the document's. */
-function baseOf({ server }: HttpOperation, { baseUrl }: RestOptions, documentOrigin: string): string | undefined {
+function resolveBaseUrl({ server }: HttpOperation, { baseUrl }: RestOptions, documentOrigin: string): string | undefined {
   const address = baseUrl ?? server ?? (isAddress(documentOrigin) ? new URL(documentOrigin).origin : undefined);
   if (address === undefined || !URL.canParse(address)) return undefined;
   const url = new URL(address);
@@ -121,7 +121,7 @@ function baseOf({ server }: HttpOperation, { baseUrl }: RestOptions, documentOri
 }
 
 /** The origin of most operations, so that a single one with another server does not decide for all. */
-function originOf(bases: readonly (string | undefined)[]): string | undefined {
+function commonOrigin(bases: readonly (string | undefined)[]): string | undefined {
   const counts = new Map<string, number>();
   for (const base of bases) {
     if (base === undefined) continue;
@@ -133,9 +133,9 @@ function originOf(bases: readonly (string | undefined)[]): string | undefined {
 }
 
 /** Warns of credentials that are sent unencrypted. */
-function openWarning(origin: string | undefined, { auth, headers }: RestOptions): readonly string[] {
+function unencryptedWarning(origin: string | undefined, { auth, headers }: RestOptions): readonly string[] {
   const url = origin === undefined ? undefined : new URL(origin);
-  if (url?.protocol !== "http:" || isLiteral(url.hostname) || (authEntries(auth).length === 0 && headers === undefined)) return [];
+  if (url?.protocol !== "http:" || isAddressLiteral(url.hostname) || (authEntries(auth).length === 0 && headers === undefined)) return [];
   return [`Calls go to ${url.origin} unencrypted, and their credentials with them. Use https.`];
 }
 
@@ -152,7 +152,7 @@ function unusedAuthWarning(imported: readonly ImportedOperation[], { auth }: Res
   });
 }
 
-function elsewhereWarning(names: readonly string[], origin: string | undefined): readonly string[] {
+function otherOriginWarning(names: readonly string[], origin: string | undefined): readonly string[] {
   if (names.length === 0) return [];
   const more = names.length > 3 ? ` and ${names.length - 3} more` : "";
   return [
@@ -172,7 +172,7 @@ export function isSupplied(parameter: HttpParameter, { headers = {}, auth }: Res
   if (parameter.in === "header" && Object.keys(headers).some((header) => header.toLowerCase() === name)) return true;
   return authEntries(auth).some(([scheme, each]) => {
     if (each.type !== "apiKey") return parameter.in === "header" && name === "authorization";
-    const place = placeOfKey(each, scheme, operation);
+    const place = resolveKeyPlace(each, scheme, operation);
     return place?.in === parameter.in && (place.in === "header" ? place.name.toLowerCase() === name : place.name === parameter.name);
   });
 }

@@ -1,6 +1,6 @@
 /** Finds the private addresses that the program allows by writing them in its options. */
 import { isIP } from "node:net";
-import { operatorText } from "../../core/error.ts";
+import { formatForOperator } from "../../core/error.ts";
 import { AddressGuard } from "../../net/address-guard.ts";
 import { authEntries, type RestOptions } from "./rest-options.ts";
 
@@ -8,7 +8,7 @@ import { authEntries, type RestOptions } from "./rest-options.ts";
  * `host:port` of every address in the options whose host is an IP address or localhost. Hosts that only a document names are not included, and
  * neither are names that have to be resolved.
  */
-export function allowedByProgram({
+export function configuredHosts({
   baseUrl,
   document,
   auth,
@@ -17,13 +17,13 @@ export function allowedByProgram({
   const written = [baseUrl, typeof document === "string" ? document : undefined, ...tokens];
   return written.flatMap((address) => {
     const url = address !== undefined && URL.canParse(address) ? new URL(address) : undefined;
-    if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:") || !isLiteral(url.hostname)) return [];
+    if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:") || !isAddressLiteral(url.hostname)) return [];
     return [`${url.hostname}:${url.port === "" ? (url.protocol === "https:" ? 443 : 80) : url.port}`];
   });
 }
 
 /** Whether the host is an IP address or localhost. */
-export function isLiteral(hostname: string): boolean {
+export function isAddressLiteral(hostname: string): boolean {
   const host = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
   return isIP(host) !== 0 || host === "localhost" || host.endsWith(".localhost");
 }
@@ -41,7 +41,7 @@ export function refusedServers(bases: Iterable<string>, allowPrivate: readonly s
       guard.checkUrl(new URL(origin));
       return [];
     } catch (thrown: unknown) {
-      return [`Every call of its operations will be refused: ${operatorText(thrown)}`];
+      return [`Every call of its operations will be refused: ${formatForOperator(thrown)}`];
     }
   });
 }

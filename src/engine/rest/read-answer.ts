@@ -4,7 +4,7 @@ import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import { StruckOutput } from "../../core/struck-output.ts";
 import type { JsonValue } from "../../core/base/json.ts";
-import { findJsonFault } from "../../core/base/json-fault.ts";
+import { findJsonProblem } from "../../core/base/json-fault.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
 import { answerMetadata, type MetadataContext } from "./answer-metadata.ts";
@@ -17,7 +17,7 @@ export interface AnswerContext extends Omit<MetadataContext, "output"> {
   readonly operation: Pick<HttpOperation, "method" | "accepts">;
 }
 
-interface Answered {
+interface AnswerContent {
   readonly output?: JsonValue;
   readonly content?: readonly ContentPart[];
   /** The output with the credentials that were struck out of it. */
@@ -31,8 +31,8 @@ const MAX_DEPTH = 64;
 export async function readAnswer(response: HttpResponse, context: AnswerContext): Promise<ToolOutput> {
   const bytes = await response.bytes();
   const mediaType = parseMediaType(response.headers.get("content-type")?.[0]);
-  const { original, ...answered }: Answered =
-    context.operation.method === "HEAD" ? headAnswer(response) : answerOf(bytes, { mediaType, response, context });
+  const { original, ...answered }: AnswerContent =
+    context.operation.method === "HEAD" ? headAnswer(response) : toAnswerContent(bytes, { mediaType, response, context });
   const metadata = answerMetadata(response, { ...context, output: answered.output });
   return original === undefined ? new ToolOutput({ ...answered, metadata }) : new StruckOutput({ ...answered, metadata }, original);
 }
@@ -43,10 +43,10 @@ interface Received {
   readonly context: AnswerContext;
 }
 
-function answerOf(bytes: Uint8Array, received: Received): Answered {
+function toAnswerContent(bytes: Uint8Array, received: Received): AnswerContent {
   const { type } = received.mediaType;
   if (bytes.byteLength === 0) return { output: null };
-  if (type === "") return unnamedAnswer(bytes, received);
+  if (type === "") return untypedAnswer(bytes, received);
   if (isTextType(type)) {
     const text = decodeText(bytes, received.mediaType);
     if (text !== undefined) return textAnswer(text, received);
@@ -59,14 +59,14 @@ function answerOf(bytes: Uint8Array, received: Received): Answered {
 }
 
 /** Reads a body without a media type as text if it is UTF-8 without NUL, else as bytes. */
-function unnamedAnswer(bytes: Uint8Array, received: Received): Answered {
+function untypedAnswer(bytes: Uint8Array, received: Received): AnswerContent {
   const text = decodeUtf8(bytes);
   const type = text === undefined || text.includes("\0") ? "application/octet-stream" : "text/plain";
-  return answerOf(bytes, { ...received, mediaType: { type, charset: undefined } });
+  return toAnswerContent(bytes, { ...received, mediaType: { type, charset: undefined } });
 }
 
 /** The answer to a HEAD request: its status and headers. */
-function headAnswer({ status, headers }: HttpResponse): Answered {
+function headAnswer({ status, headers }: HttpResponse): AnswerContent {
   const told = ["content-type", "content-length", "last-modified", "etag", "accept-ranges", "location"];
   const found = told.flatMap((name) => {
     const value = headers.get(name)?.[0];
@@ -75,7 +75,7 @@ function headAnswer({ status, headers }: HttpResponse): Answered {
   return { output: { status, headers: Object.fromEntries(found) } };
 }
 
-function textAnswer(text: string, { mediaType, context }: Received): Answered {
+function textAnswer(text: string, { mediaType, context }: Received): AnswerContent {
   if (text.trim() === "") return isJsonType(mediaType.type) ? { output: null } : textContent(text, context);
   const promised = isJsonType(mediaType.type);
   if (!promised && !mayBeJson(text, mediaType, context.operation)) return textContent(text, context);
@@ -88,7 +88,7 @@ function textAnswer(text: string, { mediaType, context }: Received): Answered {
     });
     return hasSecret(text, value, context.secrets) ? { output: context.secrets.redactValue(value), original: value } : { output: value };
   } catch (error: unknown) {
-    const broken = promised ? brokenJson(text, error, context) : undefined;
+    const broken = promised ? brokenJsonError(text, error, context) : undefined;
     if (broken !== undefined) throw broken;
     return textContent(text, context);
   }
@@ -96,7 +96,7 @@ function textAnswer(text: string, { mediaType, context }: Received): Answered {
 
 /** Whether the answer contains a secret, even one whose characters are escaped in the JSON. */
 function hasSecret(text: string, value: JsonValue, secrets: Secrets): boolean {
-  return secrets.isIn(text) || (text.includes("\\u") && secrets.isIn(JSON.stringify(value)));
+  return secrets.wouldRedactAnswer(text) || (text.includes("\\u") && secrets.wouldRedactAnswer(JSON.stringify(value)));
 }
 
 /** Whether plain text is read as JSON: it looks like JSON, and the document declares JSON. */
@@ -109,9 +109,9 @@ function mayBeJson(text: string, { type }: MediaType, operation: AnswerContext["
 }
 
 /** The error for malformed JSON. Undefined for a page sent as JSON, and for valid JSON that could not be read without loss. */
-function brokenJson(text: string, error: unknown, { secrets }: AnswerContext): ToolError | undefined {
+function brokenJsonError(text: string, error: unknown, { secrets }: AnswerContext): ToolError | undefined {
   if (ToolError.fromUnknown(error).code === "too_large" || !/^\s*["[{]/u.test(text)) return undefined;
-  const fault = findJsonFault(text);
+  const fault = findJsonProblem(text);
   if (fault === undefined || fault.problem.includes("given twice")) return undefined;
   return new ToolError(
     "invalid_output",
@@ -122,7 +122,7 @@ function brokenJson(text: string, error: unknown, { secrets }: AnswerContext): T
   );
 }
 
-function textContent(text: string, { secrets }: AnswerContext): Answered {
+function textContent(text: string, { secrets }: AnswerContext): AnswerContent {
   return { content: [{ type: "text", text: secrets.redactAnswer(text) }] };
 }
 

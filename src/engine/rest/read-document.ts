@@ -1,5 +1,5 @@
 /** Reads an OpenAPI document from a file, an address or memory. References to other documents are not followed. */
-import { ToolError, hintsOf } from "../../core/error.ts";
+import { ToolError, pickHints } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJsonText } from "../../documents/parse-json-file.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
@@ -91,7 +91,7 @@ async function fetchText(address: string, { client, headers, signal }: ReadOptio
     const { message, code } = failure;
     throw new ToolError(code === "cancelled" ? code : "unavailable", `The OpenAPI document ${told} could not be fetched: ${message}`, {
       cause: error,
-      ...hintsOf(failure),
+      ...pickHints(failure),
     });
   }
 }

@@ -1,5 +1,5 @@
 /** Encodes the body of a request in the media type of its operation. */
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { readBase64 } from "./base64.ts";
@@ -45,14 +45,14 @@ export function requestBody(body: HttpBody, input: JsonObject): RequestBody | un
 /** The value of the body from the input; fields have their names in the body. */
 function bodyValue(body: HttpBody, input: JsonObject): JsonValue | undefined {
   if ("key" in body.fields) {
-    const value = own(input, body.fields.key);
+    const value = getOwn(input, body.fields.key);
     if (value === undefined && body.required)
       throw new ToolError("invalid_input", `The body ${JSON.stringify(body.fields.key)} is missing; nothing was sent.`);
     return value;
   }
   const table: Record<string, JsonValue> = Object.create(null); // a field may be named "__proto__"
   for (const { name, key } of body.fields) {
-    const value = own(input, key);
+    const value = getOwn(input, key);
     if (value !== undefined) table[name] = value;
   }
   return body.required || Object.keys(table).length > 0 ? table : undefined;

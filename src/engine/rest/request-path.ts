@@ -36,7 +36,7 @@ export function requestPath(operation: HttpOperation, input: JsonObject): string
   });
   const [path = ""] = filled.split("?", 1);
   for (const segment of path.split("/")) {
-    if (isDots(segment))
+    if (isDotSegment(segment))
       throw new ToolError(
         "invalid_input",
         `The path ${JSON.stringify(path.slice(0, 200))} would lead elsewhere: it has a segment ${JSON.stringify(segment)}.`,
@@ -58,20 +58,20 @@ function pathTemplate({ path }: HttpOperation): string {
   return sent.startsWith("/") ? sent : `/${sent}`;
 }
 
-function isDots(segment: string): boolean {
+function isDotSegment(segment: string): boolean {
   const plain = segment.replaceAll(/%2e/giu, ".");
   return plain === "." || plain === "..";
 }
 
 function parameterText(parameter: HttpParameter, input: JsonObject, hasSlashes: boolean): string {
   const value = Object.hasOwn(input, parameter.key) ? input[parameter.key] : undefined;
-  if (value === undefined || value === null) throw refused(parameter, "is missing", "Give it: it is part of the address.");
-  const text = parameter.mediaType === undefined ? styled(parameter, value, hasSlashes) : percentEncode(JSON.stringify(value));
+  if (value === undefined || value === null) throw refusedError(parameter, "is missing", "Give it: it is part of the address.");
+  const text = parameter.mediaType === undefined ? formatParameter(parameter, value, hasSlashes) : percentEncode(JSON.stringify(value));
   if (text === undefined || text === "" || value === "")
-    throw refused(parameter, "is empty", "It is part of the address and must not be empty.");
+    throw refusedError(parameter, "is empty", "It is part of the address and must not be empty.");
   const parts = hasSlashes ? valueText(value).split("/") : [valueText(value)];
   if (parts.some((part) => part === "." || part === ".." || part === "")) {
-    throw refused(
+    throw refusedError(
       parameter,
       `is ${JSON.stringify(valueText(value).slice(0, 100))}, which would lead to another address`,
       "Give the name or id itself.",
@@ -80,11 +80,11 @@ function parameterText(parameter: HttpParameter, input: JsonObject, hasSlashes: 
   return text;
 }
 
-function styled(parameter: HttpParameter, value: JsonValue, hasSlashes: boolean): string | undefined {
+function formatParameter(parameter: HttpParameter, value: JsonValue, hasSlashes: boolean): string | undefined {
   const slashed = (text: string): string => text.split("/").map(percentEncode).join("/");
   return pathText(parameter, value, hasSlashes ? slashed : percentEncode);
 }
 
-function refused({ key }: HttpParameter, problem: string, hint: string): ToolError {
+function refusedError({ key }: HttpParameter, problem: string, hint: string): ToolError {
   return new ToolError("invalid_input", `The path parameter ${JSON.stringify(key)} ${problem}; nothing was sent.`, { hint });
 }

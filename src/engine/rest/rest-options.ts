@@ -1,7 +1,7 @@
 import { checkMs } from "../../core/call-settings.ts";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
-import { checkKnownKeys, unknownKey, type OptionNames } from "../../core/known-keys.ts";
+import { checkKnownKeys, findUnknownKeyError, type OptionNames } from "../../core/known-keys.ts";
 import { isJsonObject, type JsonObject, isStringArray } from "../../core/base/json.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
@@ -109,14 +109,14 @@ export function checkRestOptions(options: RestOptions): void {
   checkRename(options.rename);
   const { document, baseUrl, idempotencyHeader } = options;
   if (typeof document === "string" ? document === "" : !isJsonObject(document)) {
-    throw wrong("A REST engine needs its OpenAPI document: the path of a file, an http(s) address, or the parsed document.");
+    throw invalidOption("A REST engine needs its OpenAPI document: the path of a file, an http(s) address, or the parsed document.");
   }
   if (typeof document === "string" && /^[a-z][\w+.-]+:\/\//iu.test(document)) checkAddress(document, "document");
-  if (baseUrl !== undefined) checkBase(baseUrl);
+  if (baseUrl !== undefined) checkBaseUrl(baseUrl);
   checkHeaders(options.headers, "headers");
   checkHeaders(options.documentHeaders, "documentHeaders");
   if (typeof idempotencyHeader === "string" && !HEADER_NAME.test(idempotencyHeader))
-    throw wrong("idempotencyHeader is not a valid header name.");
+    throw invalidOption("idempotencyHeader is not a valid header name.");
   checkShapes(options);
   for (const [name, auth] of authEntries(options.auth)) checkAuth(auth, name);
   for (const name of ["maxBytes", "maxRedirects"] as const) checkMs(options[name], name, "a REST engine");
@@ -125,32 +125,32 @@ export function checkRestOptions(options: RestOptions): void {
 /** Checks types, for callers without TypeScript. */
 function checkShapes({ auth, allowPrivate, secrets = {} }: RestOptions): void {
   const [unset] = Object.entries(secrets).find(([, value]) => typeof value !== "string") ?? [];
-  if (unset !== undefined) throw wrong(`secrets.${unset} is not a string.`);
+  if (unset !== undefined) throw invalidOption(`secrets.${unset} is not a string.`);
   if (auth !== undefined && (typeof auth !== "object" || auth === null))
-    throw wrong("auth must be an object with a type, an array of such objects, or one with such an object for each security scheme.");
+    throw invalidOption("auth must be an object with a type, an array of such objects, or one with such an object for each security scheme.");
   if (allowPrivate !== undefined && !isStringArray(allowPrivate))
-    throw wrong('allowPrivate must be an array of strings, such as ["localhost:8080"].');
+    throw invalidOption('allowPrivate must be an array of strings, such as ["localhost:8080"].');
 }
 
 /** Credentials with their scheme; undefined for those that apply to all operations. */
 export function authEntries(auth: RestOptions["auth"]): readonly (readonly [scheme: string | undefined, auth: RestAuth])[] {
   if (auth === undefined) return [];
-  if (isSeveral(auth)) return auth.map((each) => [undefined, each] as const);
-  return isOneAuth(auth) ? [[undefined, auth]] : Object.entries(auth);
+  if (isAuthArray(auth)) return auth.map((each) => [undefined, each] as const);
+  return isSingleAuth(auth) ? [[undefined, auth]] : Object.entries(auth);
 }
 
-function isSeveral(auth: NonNullable<RestOptions["auth"]>): auth is readonly RestAuth[] {
+function isAuthArray(auth: NonNullable<RestOptions["auth"]>): auth is readonly RestAuth[] {
   return Array.isArray(auth);
 }
 
-function isOneAuth(auth: Exclude<NonNullable<RestOptions["auth"]>, readonly RestAuth[]>): auth is RestAuth {
+function isSingleAuth(auth: Exclude<NonNullable<RestOptions["auth"]>, readonly RestAuth[]>): auth is RestAuth {
   return typeof auth.type === "string";
 }
 
-function checkBase(baseUrl: string): void {
+function checkBaseUrl(baseUrl: string): void {
   const url = checkAddress(baseUrl, "baseUrl");
   if (url.search !== "" || url.hash !== "") {
-    throw wrong("baseUrl has a query or a fragment; paths are appended to it.", "For a key in the query, use auth of type apiKey.");
+    throw invalidOption("baseUrl has a query or a fragment; paths are appended to it.", "For a key in the query, use auth of type apiKey.");
   }
 }
 
@@ -159,22 +159,22 @@ function checkAddress(address: string, what: string): URL {
   try {
     url = new URL(address);
   } catch {
-    throw wrong(`${what} is not an address.`, "Give the whole address, such as https://api.example.com/v1");
+    throw invalidOption(`${what} is not an address.`, "Give the whole address, such as https://api.example.com/v1");
   }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw wrong(`${what} begins with ${url.protocol}//, but only http and https are supported.`);
+    throw invalidOption(`${what} begins with ${url.protocol}//, but only http and https are supported.`);
   }
   if (url.username !== "" || url.password !== "")
-    throw wrong(`${what} holds a user name or password.`, "Give them as auth, so that they stay secret.");
+    throw invalidOption(`${what} holds a user name or password.`, "Give them as auth, so that they stay secret.");
   return url;
 }
 
 function checkHeaders(headers: Readonly<Record<string, string>> | undefined, what: string): void {
   for (const [name, value] of Object.entries(headers ?? {})) {
-    if (!HEADER_NAME.test(name)) throw wrong(`${what} has an invalid header name: ${JSON.stringify(name.slice(0, 100))}.`);
-    if (CONNECTION_HEADERS.has(name.toLowerCase())) throw wrong(`${what} has ${name}, which the connection itself sets.`);
+    if (!HEADER_NAME.test(name)) throw invalidOption(`${what} has an invalid header name: ${JSON.stringify(name.slice(0, 100))}.`);
+    if (CONNECTION_HEADERS.has(name.toLowerCase())) throw invalidOption(`${what} has ${name}, which the connection itself sets.`);
     if (typeof value !== "string" || !HEADER_VALUE.test(value))
-      throw wrong(`The value of ${what}.${name} cannot be sent: it must be plain ASCII on one line.`);
+      throw invalidOption(`The value of ${what}.${name} cannot be sent: it must be plain ASCII on one line.`);
   }
 }
 
@@ -187,28 +187,28 @@ const AUTH_FIELDS: { readonly [Type in RestAuth["type"]]: OptionNames<Extract<Re
 
 function checkAuth(auth: RestAuth, scheme: string | undefined): void {
   const what = scheme === undefined ? "auth" : `auth.${scheme}`;
-  if (typeof auth !== "object" || auth === null) throw wrong(`${what} must be an object with a type: bearer, basic, apiKey or oauth2.`);
+  if (typeof auth !== "object" || auth === null) throw invalidOption(`${what} must be an object with a type: bearer, basic, apiKey or oauth2.`);
   for (const [field, value] of Object.entries(textsOf(auth))) {
-    if (typeof value !== "string" || value === "") throw wrong(`${what}.${field} must be a string that is not empty.`);
+    if (typeof value !== "string" || value === "") throw invalidOption(`${what}.${field} must be a string that is not empty.`);
   }
-  const unknown = unknownKey(auth, AUTH_FIELDS[auth.type], `${what} of restEngine()`);
+  const unknown = findUnknownKeyError(auth, AUTH_FIELDS[auth.type], `${what} of restEngine()`);
   if (unknown !== undefined) throw unknown;
   if (auth.type === "bearer" && !/^[\x21-\x7e]+$/u.test(auth.token))
-    throw wrong(`${what}.token cannot be sent: it must be plain ASCII without spaces.`);
+    throw invalidOption(`${what}.token cannot be sent: it must be plain ASCII without spaces.`);
   if (auth.type === "basic" && (typeof auth.password !== "string" || auth.username.includes(":"))) {
-    throw wrong(`${what} needs a password, and a user name without a colon.`);
+    throw invalidOption(`${what} needs a password, and a user name without a colon.`);
   }
-  if (auth.type === "apiKey") checkKey(auth, what);
+  if (auth.type === "apiKey") checkApiKey(auth, what);
   if (auth.type === "oauth2") checkAddress(auth.tokenUrl, `${what}.tokenUrl`);
 }
 
 /** If the document is to decide the place, any value is allowed. */
-function checkKey({ in: place = "header", name = "x", value }: ApiKey, what: string): void {
+function checkApiKey({ in: place = "header", name = "x", value }: ApiKey, what: string): void {
   if (place === "header") checkHeaders({ [name]: value }, what);
   else if (place === "cookie") {
-    if (!HEADER_NAME.test(name) || !COOKIE_VALUE.test(value)) throw wrong(`${what} cannot be sent as a cookie.`);
+    if (!HEADER_NAME.test(name) || !COOKIE_VALUE.test(value)) throw invalidOption(`${what} cannot be sent as a cookie.`);
   } else if (place !== "query") {
-    throw wrong(`${what}.in is ${JSON.stringify(place)}; it takes "header", "query" or "cookie".`);
+    throw invalidOption(`${what}.in is ${JSON.stringify(place)}; it takes "header", "query" or "cookie".`);
   }
 }
 
@@ -223,10 +223,10 @@ function textsOf(auth: RestAuth): Readonly<Record<string, unknown>> {
     case "oauth2":
       return { tokenUrl: auth.tokenUrl, clientId: auth.clientId, clientSecret: auth.clientSecret };
     default:
-      throw wrong(`auth of type ${JSON.stringify(Reflect.get(auth, "type"))} is not known; it must be bearer, basic, apiKey or oauth2.`);
+      throw invalidOption(`auth of type ${JSON.stringify(Reflect.get(auth, "type"))} is not known; it must be bearer, basic, apiKey or oauth2.`);
   }
 }
 
-function wrong(message: string, hint?: string): ToolError {
+function invalidOption(message: string, hint?: string): ToolError {
   return new ToolError("invalid_argument", message, hint === undefined ? {} : { hint });
 }

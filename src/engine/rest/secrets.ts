@@ -1,6 +1,6 @@
 /** Removes secrets from texts, in all encodings in which a service may return them. */
-import { basicCredentials, clientCredentials } from "../../net/basic-credentials.ts";
-import { withoutBeginning } from "../../core/base/redact.ts";
+import { encodeBasicCredentials, encodeClientCredentials } from "../../net/basic-credentials.ts";
+import { redactTruncated } from "../../core/base/redact.ts";
 import { isTokenCount } from "../../core/token-counts.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { type RestAuth, type RestOptions, authEntries } from "./rest-options.ts";
@@ -24,24 +24,24 @@ interface Secret {
 }
 
 export class Secrets {
-  readonly #fixed: readonly Secret[];
+  readonly #configured: readonly Secret[];
   #fetched: readonly Secret[] = [];
 
   constructor(options: RestOptions) {
     const secrets: Secret[] = [];
     for (const [scheme, auth] of authEntries(options.auth)) {
-      for (const [what, value] of valuesOf(auth)) secrets.push(secretOf(scheme === undefined ? what : `${what} of ${scheme}`, value, true));
+      for (const [what, value] of secretValues(auth)) secrets.push(toSecret(scheme === undefined ? what : `${what} of ${scheme}`, value, true));
     }
     for (const [name, value] of Object.entries({ ...options.documentHeaders, ...options.headers })) {
       if (!PLAIN_HEADERS.test(name)) secrets.push(...headerSecrets(name, value));
     }
-    for (const [name, value] of Object.entries(options.secrets ?? {})) secrets.push(secretOf(name, value, false));
-    this.#fixed = secrets;
+    for (const [name, value] of Object.entries(options.secrets ?? {})) secrets.push(toSecret(name, value, false));
+    this.#configured = secrets;
   }
 
   /** Warns of secrets that are too short to be redacted in answers that repeat them. */
   warnings(): readonly string[] {
-    return this.#fixed
+    return this.#configured
       .filter(({ inAnswers, value }) => inAnswers && value !== "" && value.length < MIN_LENGTH_IN_ANSWER)
       .map(
         ({ label }) =>
@@ -51,13 +51,13 @@ export class Secrets {
 
   /** Adds a fetched token. */
   add(label: string, value: string): void {
-    this.#fetched = [secretOf(label, value, true), ...this.#fetched].slice(0, MAX_FETCHED);
+    this.#fetched = [toSecret(label, value, true), ...this.#fetched].slice(0, MAX_FETCHED);
   }
 
   /** Replaces each secret by its label in brackets. If a secret is still found after decoding, the whole text is replaced. */
   readonly redact = (text: string): string => {
-    const secrets = [...this.#fixed, ...this.#fetched];
-    const struck = strike(text, secrets, MIN_LENGTH);
+    const secrets = [...this.#configured, ...this.#fetched];
+    const struck = redactText(text, secrets, MIN_LENGTH);
     const plain = plainText(struck);
     const hidden = secrets.find(({ value }) => value.length >= MIN_LENGTH_IN_ANSWER && plain.includes(value.replaceAll("\\", "")));
     return hidden === undefined ? struck : `[text with ${hidden.label.slice(1, -1)}]`;
@@ -65,12 +65,12 @@ export class Secrets {
 
   /** Redacts the call's credentials in a service's answer, which seldom contains any. */
   redactAnswer(text: string): string {
-    return strike(text, this.#inAnswers(), MIN_LENGTH_IN_ANSWER);
+    return redactText(text, this.#answerSecrets(), MIN_LENGTH_IN_ANSWER);
   }
 
   /** Whether `redactAnswer` would change the text. */
-  isIn(text: string): boolean {
-    return this.#inAnswers().some(({ spellings }) =>
+  wouldRedactAnswer(text: string): boolean {
+    return this.#answerSecrets().some(({ spellings }) =>
       spellings.some((spelling) => spelling.length >= MIN_LENGTH_IN_ANSWER && text.includes(spelling)),
     );
   }
@@ -85,26 +85,26 @@ export class Secrets {
     return table;
   }
 
-  #inAnswers(): readonly Secret[] {
-    return [...this.#fixed, ...this.#fetched].filter((secret) => secret.inAnswers);
+  #answerSecrets(): readonly Secret[] {
+    return [...this.#configured, ...this.#fetched].filter((secret) => secret.inAnswers);
   }
 }
 
-function valuesOf(auth: RestAuth): readonly (readonly [what: string, value: string])[] {
+function secretValues(auth: RestAuth): readonly (readonly [what: string, value: string])[] {
   switch (auth.type) {
     case "bearer":
       return [["bearer token", auth.token]];
     case "basic":
       return [
         ["password", auth.password],
-        ["basic credentials", basicCredentials(auth)],
+        ["basic credentials", encodeBasicCredentials(auth)],
       ];
     case "apiKey":
       return [["API key", auth.value]];
     default:
       return [
         ["client secret", auth.clientSecret],
-        ["client credentials", clientCredentials(auth.clientId, auth.clientSecret)],
+        ["client credentials", encodeClientCredentials(auth.clientId, auth.clientSecret)],
       ];
   }
 }
@@ -114,10 +114,10 @@ function headerSecrets(name: string, value: string): readonly Secret[] {
   if (isTokenCount(name, value)) return [];
   const inAnswers = CREDENTIAL_HEADERS.test(name);
   const words = value.split(/[\s;,]+/u).filter((word) => word.length >= MIN_LENGTH_IN_ANSWER);
-  return [...new Set([value, ...words])].map((text) => secretOf(name, text, inAnswers));
+  return [...new Set([value, ...words])].map((text) => toSecret(name, text, inAnswers));
 }
 
-function secretOf(label: string, value: string, inAnswers: boolean): Secret {
+function toSecret(label: string, value: string, inAnswers: boolean): Secret {
   const encoded = value.isWellFormed() ? encodeURIComponent(value) : value;
   const json = JSON.stringify(value).slice(1, -1);
   const ascii = json.replaceAll(/[<>&'\u007f-\uffff]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
@@ -146,12 +146,12 @@ function plainText(text: string): string {
   return plain.replaceAll("\\", "");
 }
 
-function strike(text: string, secrets: readonly Secret[], minLength: number): string {
+function redactText(text: string, secrets: readonly Secret[], minLength: number): string {
   const found = secrets
     .flatMap(({ label, spellings }) => spellings.map((spelling) => ({ label, spelling })))
     .filter(({ spelling }) => spelling.length >= minLength && text.includes(spelling))
     .toSorted((one, other) => other.spelling.length - one.spelling.length);
   const whole = found.reduce((left, { label, spelling }) => left.replaceAll(spelling, () => label), text);
   if (!whole.includes("…")) return whole;
-  return secrets.reduce((left, { label, spellings }) => spellings.reduce((own, each) => withoutBeginning(own, each, label), left), whole);
+  return secrets.reduce((left, { label, spellings }) => spellings.reduce((own, each) => redactTruncated(own, each, label), left), whole);
 }

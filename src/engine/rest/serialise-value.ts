@@ -13,13 +13,13 @@ export interface ValueStyle {
 }
 
 /** A value of one level: nested values are JSON text. */
-type Flat =
+type FlatValue =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "list"; readonly items: readonly string[] }
   | { readonly kind: "table"; readonly entries: readonly (readonly [key: string, text: string])[] };
 
 /** Undefined for null, and for an empty array or object, which RFC 6570 treats as undefined. */
-function flatten(value: JsonValue): Flat | undefined {
+function flatten(value: JsonValue): FlatValue | undefined {
   if (isJsonArray(value)) {
     const items = value.filter((item) => item !== null).map(valueText);
     return items.length === 0 ? undefined : { kind: "list", items };
@@ -35,32 +35,32 @@ type Encode = (text: string) => string;
 export function pathText({ name, style, explode }: ValueStyle, value: JsonValue, encode: Encode = percentEncode): string | undefined {
   const flat = flatten(value);
   if (flat === undefined) return undefined;
-  if (style === "label") return `.${joined(flat, explode, { encode, exploded: "." })}`;
+  if (style === "label") return `.${joinPairs(flat, explode, { encode, exploded: "." })}`;
   if (style === "matrix") return matrixText(name, flat, explode);
-  return joined(flat, explode, { encode, exploded: "," });
+  return joinPairs(flat, explode, { encode, exploded: "," });
 }
 
-function matrixText(name: string, flat: Flat, explode: boolean): string {
+function matrixText(name: string, flat: FlatValue, explode: boolean): string {
   const one = (key: string, text: string): string => `;${percentEncode(key)}${text === "" ? "" : `=${text}`}`;
   if (explode && flat.kind === "list") return flat.items.map((item) => one(name, percentEncode(item))).join("");
   if (explode && flat.kind === "table") return flat.entries.map(([key, text]) => one(key, percentEncode(text))).join("");
-  return one(name, joined(flat, false, { encode: percentEncode, exploded: "," }));
+  return one(name, joinPairs(flat, false, { encode: percentEncode, exploded: "," }));
 }
 
 /** The value of a header, unencoded; undefined if it is null or empty. */
 export function headerText(explode: boolean, value: JsonValue): string | undefined {
   const flat = flatten(value);
-  return flat === undefined ? undefined : joined(flat, explode, { encode: (text) => text, exploded: "," });
+  return flat === undefined ? undefined : joinPairs(flat, explode, { encode: (text) => text, exploded: "," });
 }
 
-interface Joining {
+interface JoinOptions {
   readonly encode: Encode;
   /** The separator of exploded items. */
   readonly exploded: string;
 }
 
 /** A value as one text: `a,b`; an object as `k,v,k,v`, or exploded `k=v,k=v`. */
-function joined(flat: Flat, explode: boolean, { encode, exploded }: Joining): string {
+function joinPairs(flat: FlatValue, explode: boolean, { encode, exploded }: JoinOptions): string {
   if (flat.kind === "text") return encode(flat.text);
   const separator = explode ? exploded : ",";
   if (flat.kind === "list") return flat.items.map(encode).join(separator);
@@ -76,7 +76,7 @@ export function queryPairs(parameter: ValueStyle, value: JsonValue): readonly st
   const encode = parameter.allowReserved === true ? encodeReserved : percentEncode;
   if (style === "deepObject") {
     const pairs: string[] = [];
-    addDeep(name, value, (key, text) => pairs.push(`${percentEncode(key)}=${encode(text)}`));
+    addDeepObject(name, value, (key, text) => pairs.push(`${percentEncode(key)}=${encode(text)}`));
     return pairs;
   }
   const flat = flatten(value);
@@ -94,12 +94,12 @@ export function queryPairs(parameter: ValueStyle, value: JsonValue): readonly st
  * Adds `a[b][c]=d`. OpenAPI leaves arrays undefined: simple values are sent as `a[]=1&a[]=2`, objects with their index, which is how Stripe, Rails
  * and PHP read them.
  */
-function addDeep(name: string, value: JsonValue, add: (name: string, text: string) => void): void {
+function addDeepObject(name: string, value: JsonValue, add: (name: string, text: string) => void): void {
   if (isJsonArray(value)) {
     const numbered = value.some((item) => typeof item === "object" && item !== null);
-    for (const [index, item] of value.entries()) addDeep(numbered ? `${name}[${index}]` : `${name}[]`, item, add);
+    for (const [index, item] of value.entries()) addDeepObject(numbered ? `${name}[${index}]` : `${name}[]`, item, add);
   } else if (isJsonObject(value)) {
-    for (const [key, item] of Object.entries(value)) addDeep(`${name}[${key}]`, item, add);
+    for (const [key, item] of Object.entries(value)) addDeepObject(`${name}[${key}]`, item, add);
   } else if (value !== null) {
     add(name, valueText(value));
   }

@@ -21,8 +21,8 @@ const MAX_QUERY_LENGTH = 4_096;
 /** Matches letters and digits with their marks, one emoji, or one flag. */
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*|\p{Extended_Pictographic}|\p{Regional_Indicator}{2}/gu;
 /** Scripts that do not separate words: each character counts as one. */
-const UNDIVIDED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
-const AROUND_UNDIVIDED =
+const UNSPACED_SCRIPTS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
+const UNSPACED_BOUNDARY =
   /(?<=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}])|(?=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}])/u;
 /** A posting is one number, `document * 64 + count`; a word counts at most 63 times. */
 const MAX_COUNT = 63;
@@ -66,7 +66,7 @@ export class DocumentIndex {
         scores[document] = (scores[document] ?? 0) + (rarity * count * (SATURATION + 1)) / (count + SATURATION * penalty);
       }
     }
-    return best(scores, { limit, least: threshold * most }).flatMap(({ document, score }) => {
+    return bestDocuments(scores, { limit, least: threshold * most }).flatMap(({ document, score }) => {
       const found = this.#documents[document];
       return found === undefined ? [] : [{ ...found, score: score / most }];
     });
@@ -94,7 +94,7 @@ interface ScoredDocument {
 }
 
 /** The highest scores above 0, in a short sorted array, which most documents never enter. */
-function best(scores: Float64Array, { limit, least }: { readonly limit: number; readonly least: number }): readonly ScoredDocument[] {
+function bestDocuments(scores: Float64Array, { limit, least }: { readonly limit: number; readonly least: number }): readonly ScoredDocument[] {
   const found: ScoredDocument[] = [];
   for (const [document, score] of scores.entries()) {
     if (score === 0 || score < least || (found.length === limit && score <= (found.at(-1)?.score ?? 0))) continue;
@@ -108,7 +108,7 @@ function best(scores: Float64Array, { limit, least }: { readonly limit: number; 
 
 function* wordsOf(text: string): Generator<string, void, undefined> {
   for (const [word] of text.normalize("NFC").toLowerCase().matchAll(WORD)) {
-    if (UNDIVIDED.test(word)) yield* word.split(AROUND_UNDIVIDED);
+    if (UNSPACED_SCRIPTS.test(word)) yield* word.split(UNSPACED_BOUNDARY);
     else yield singular(word);
   }
 }

@@ -1,5 +1,5 @@
 /** The documents of a search, and how they are read from the records of a corpus. */
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 
@@ -20,24 +20,24 @@ export interface DocumentFields {
 /** @throws ToolError `invalid_input` with the field that the record lacks */
 export function readDocument(record: unknown, { idField = "id", textField = "text" }: DocumentFields): SearchDocument {
   const { value } = copyJson(record);
-  if (!isJsonObject(value)) throw noDocument("it is not an object");
-  const id = own(value, idField);
-  const text = own(value, textField);
+  if (!isJsonObject(value)) throw invalidDocument("it is not an object");
+  const id = getOwn(value, idField);
+  const text = getOwn(value, textField);
   if ((typeof id !== "string" && typeof id !== "number") || id === "")
-    throw noDocument(`it has no ${JSON.stringify(idField)} that is a string or a number`);
-  if (typeof text !== "string" || text.trim() === "") throw noDocument(`it has no text in ${JSON.stringify(textField)}`);
+    throw invalidDocument(`it has no ${JSON.stringify(idField)} that is a string or a number`);
+  if (typeof text !== "string" || text.trim() === "") throw invalidDocument(`it has no text in ${JSON.stringify(textField)}`);
   return { id: String(id), text, metadata: metadataOf(value, [idField, textField]) };
 }
 
 function metadataOf(record: JsonObject, taken: readonly string[]): JsonObject {
   const others = Object.entries(record).filter(([field]) => !taken.includes(field));
-  const nested = own(record, METADATA);
+  const nested = getOwn(record, METADATA);
   if (!isJsonObject(nested) || taken.includes(METADATA)) return Object.freeze(Object.fromEntries(others));
   return Object.freeze(Object.fromEntries([...Object.entries(nested), ...others.filter(([field]) => field !== METADATA)]));
 }
 
 const METADATA = "metadata";
 
-function noDocument(reason: string): ToolError {
+function invalidDocument(reason: string): ToolError {
   return new ToolError("invalid_input", `not a document: ${reason}`);
 }

@@ -34,12 +34,12 @@ export async function readCorpus(options: CorpusOptions, context: CorpusContext)
   if (typeof documents === "string") {
     for await (const { text, number } of linesOf(documents)) {
       if (context.signal.aborted) throw new ToolError("cancelled", `Reading the corpus ${documents} was cancelled.`);
-      reader.take(`${documents}:${number}`, () => parseLine(text));
+      reader.add(`${documents}:${number}`, () => parseLine(text));
     }
   } else {
-    for (const [index, record] of documents.entries()) reader.take(`document ${index + 1}`, () => record);
+    for (const [index, record] of documents.entries()) reader.add(`document ${index + 1}`, () => record);
   }
-  reader.end();
+  reader.reportSkipped();
   return reader.documents;
 }
 
@@ -49,7 +49,7 @@ class CorpusReader {
   readonly #maxDocuments: number;
   readonly #log: Log;
   readonly #ids = new Set<string>();
-  #leftOut = 0;
+  #skippedCount = 0;
 
   constructor(options: DocumentFields, maxDocuments: number, log: Log) {
     this.#options = options;
@@ -57,7 +57,7 @@ class CorpusReader {
     this.#log = log;
   }
 
-  take(place: string, read: () => unknown): void {
+  add(place: string, read: () => unknown): void {
     try {
       const document = readDocument(read(), this.#options);
       if (this.#ids.has(document.id))
@@ -65,7 +65,7 @@ class CorpusReader {
       this.#ids.add(document.id);
       this.documents.push(document);
     } catch (error: unknown) {
-      if (++this.#leftOut <= MAX_NAMED)
+      if (++this.#skippedCount <= MAX_NAMED)
         this.#log.warn(`${place} is left out of the search: ${ToolError.fromUnknown(error).message.replace(/\.$/u, "")}.`);
     }
     if (this.documents.length > this.#maxDocuments)
@@ -74,8 +74,8 @@ class CorpusReader {
       });
   }
 
-  end(): void {
-    const more = this.#leftOut - MAX_NAMED;
+  reportSkipped(): void {
+    const more = this.#skippedCount - MAX_NAMED;
     if (more > 0) this.#log.warn(`${more} more ${more === 1 ? "is" : "are"} left out of the search.`);
   }
 }
@@ -100,17 +100,17 @@ async function* linesOf(path: string): AsyncGenerator<Line, void, undefined> {
     const parts = piece.split("\n");
     for (const [index, part] of parts.entries()) {
       if (index > 0) {
-        yield* asLine(line, number++);
+        yield* toLine(line, number++);
         line = "";
       }
       // one character more is kept, to detect that the line is too long
       line += part.slice(0, MAX_LINE_CHARS + 1 - line.length);
     }
   }
-  yield* asLine(line, number);
+  yield* toLine(line, number);
 }
 
-function* asLine(line: string, number: number): Generator<Line, void, undefined> {
+function* toLine(line: string, number: number): Generator<Line, void, undefined> {
   if (line.length > MAX_LINE_CHARS) yield { number, text: undefined };
   else if (line.trim() !== "") yield { number, text: line };
 }

@@ -58,11 +58,11 @@ export function checkStubs(value: unknown, code: "invalid_config" | "invalid_arg
 }
 
 function readStub(raw: unknown, place: string, problems: string[]): Stub {
-  const stub = copied(raw, place, problems);
+  const stub = copyObject(raw, place, problems);
   if (stub === undefined) return NO_STUB;
   const { tool = null, input, exact, output, error, times } = stub;
   const wrong = (what: string): number => problems.push(`${place}${what}`);
-  noOtherKeys(stub, FIELDS, place, problems);
+  checkKeys(stub, FIELDS, place, problems);
   if (typeof tool !== "string" || tool === "" || tool.length > MAX_TOOL_LENGTH) wrong(".tool must be the name of a tool, or a pattern.");
   if (input !== undefined && !isJsonObject(input)) wrong(".input must be an object.");
   if (exact !== undefined && typeof exact !== "boolean") wrong(".exact must be a boolean.");
@@ -75,7 +75,7 @@ function readStub(raw: unknown, place: string, problems: string[]): Stub {
 
 const NO_STUB: Stub = Object.freeze({ tool: "" });
 
-function copied(raw: unknown, place: string, problems: string[]): JsonObject | undefined {
+function copyObject(raw: unknown, place: string, problems: string[]): JsonObject | undefined {
   try {
     const { value } = copyJson(raw);
     if (isJsonObject(value) && !isJsonArray(value)) return value;
@@ -89,7 +89,7 @@ function copied(raw: unknown, place: string, problems: string[]): JsonObject | u
 function checkError(error: JsonValue, place: string, problems: string[]): void {
   if (!isJsonObject(error)) return void problems.push(`${place} must be an object with a message.`);
   const { code, message, retryable, hint } = error;
-  noOtherKeys(error, ERROR_FIELDS, place, problems);
+  checkKeys(error, ERROR_FIELDS, place, problems);
   if (typeof message !== "string" || message.length > MAX_MESSAGE_LENGTH)
     problems.push(`${place}.message must be a string of at most ${MAX_MESSAGE_LENGTH} characters.`);
   if (code !== undefined && !(typeof code === "string" && Object.hasOwn(ERROR_CODES, code)))
@@ -98,7 +98,7 @@ function checkError(error: JsonValue, place: string, problems: string[]): void {
   if (hint !== undefined && typeof hint !== "string") problems.push(`${place}.hint must be a string.`);
 }
 
-function noOtherKeys(object: JsonObject, fields: ReadonlySet<string>, place: string, problems: string[]): void {
+function checkKeys(object: JsonObject, fields: ReadonlySet<string>, place: string, problems: string[]): void {
   for (const key of Object.keys(object))
     if (!fields.has(key))
       problems.push(`${place} has the unknown key ${JSON.stringify(key.slice(0, 80))}; there are ${[...fields].join(", ")}.`);

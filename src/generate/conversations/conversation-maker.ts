@@ -2,12 +2,12 @@
 import { addTo } from "../../core/base/add-to.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ModelTool } from "../../core/model.ts";
-import { seededRandom, drawn } from "../../core/base/seeded-random.ts";
+import { seededRandom, shuffle } from "../../core/base/seeded-random.ts";
 import { pairMessages } from "../../history/pair-messages.ts";
 import type { PermissionRules } from "../../policy/permission.ts";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../../policy/visibility.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { conversationOf } from "../../runtime/session-messages.ts";
+import { buildConversation } from "../../runtime/session-messages.ts";
 import { modelTools } from "../../compose/prompt/model-tools.ts";
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { Random } from "../../core/ports.ts";
@@ -18,15 +18,15 @@ import { resolveVisible } from "../../registry/visible-tool.ts";
 import { NO_PROBLEMS, checkConversation, hasProblems } from "./check-conversation.ts";
 import { DEFAULT_CALLS, type SampledPlan } from "./conversation-plan.ts";
 import type { ConversationTemplate } from "./conversation-template.ts";
-import { prepareDraw, type PreparedDraw } from "./draw-tools.ts";
-import { playScripted, playWithModel, type ConversationEnd, type ConversationPlace } from "./play-conversation.ts";
+import { prepareToolDraw, type PreparedToolDraw } from "./draw-tools.ts";
+import { playScripted, playWithModel, type PlayEnd, type PlayContext } from "./play-conversation.ts";
 import { playSampled } from "./play-sampled.ts";
 import { plainWriter } from "./plain-writer.ts";
 import { planFingerprint, type PlanFingerprintParts } from "./plan-fingerprint.ts";
 import { callIds } from "./template-references.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { RecordedMaker } from "./recorded/recorded-maker.ts";
-import { withCallsApart, withPlainIds, type Trajectory, type TrajectoryOrigin } from "./trajectory.ts";
+import { splitParallelCalls, withReproducibleIds, type Trajectory, type TrajectoryOrigin } from "./trajectory.ts";
 
 export interface ConversationMakerOptions extends Omit<PlanFingerprintParts, "tools" | "label" | "split" | "recorded"> {
   readonly runtime: Runtime;
@@ -36,24 +36,24 @@ export interface ConversationMakerOptions extends Omit<PlanFingerprintParts, "to
   readonly label?: string;
 }
 
-interface Prepared {
+interface PreparedPlan {
   readonly allow: Visibility;
   readonly offered: OfferedTools;
   /** Set for a sampled plan. */
-  readonly drawing: PreparedDraw | undefined;
+  readonly drawing: PreparedToolDraw | undefined;
   /** Set for a recorded plan. */
   readonly recorded: RecordedMaker | undefined;
 }
 
 /** The template, tools and player of a conversation. */
-interface Cast {
+interface ConversationSetup {
   readonly template: ConversationTemplate | undefined;
   readonly tools: readonly ModelTool[];
-  readonly play: (place: ConversationPlace) => Promise<ConversationEnd>;
+  readonly play: (place: PlayContext) => Promise<PlayEnd>;
 }
 
 /** The runtime's own tools are not offered in any conversation, so no result may name them either. */
-const NOT_OFFERED: PermissionRules = { deny: [`${OWN_NAMESPACE}::*`] };
+const DENY_OWN_TOOLS: PermissionRules = { deny: [`${OWN_NAMESPACE}::*`] };
 const INDEX_DIGITS = 6;
 /** Maximum number of attempts at a conversation if those with problems are generated again. */
 const MAX_ATTEMPTS = 3;
@@ -65,9 +65,9 @@ export class ConversationMaker {
   /** Remarks for the person who generates the conversations. */
   readonly notes: readonly string[];
   readonly #options: ConversationMakerOptions;
-  readonly #prepared: Prepared;
+  readonly #prepared: PreparedPlan;
 
-  private constructor(options: ConversationMakerOptions, prepared: Prepared) {
+  private constructor(options: ConversationMakerOptions, prepared: PreparedPlan) {
     const { plan, seed, format, maxTools, parallelCalls, weights, split = 0, label = "" } = options;
     this.seed = seed;
     const { drawing, recorded, offered } = prepared;
@@ -82,10 +82,10 @@ export class ConversationMaker {
   static async prepare(options: ConversationMakerOptions): Promise<ConversationMaker> {
     const { runtime, plan, seed, signal, maxTools } = options;
     const { registry } = runtime;
-    const allow = visibilityOf([options.allow, NOT_OFFERED].flat());
+    const allow = visibilityOf([options.allow, DENY_OWN_TOOLS].flat());
     const offered = new OfferedTools(registry, { allow, maxTools });
     const names = new Set(offered.all.map(({ name }) => name));
-    const drawing = plan.kind === "sampled" ? await prepareDraw(plan, { registry, offered: names }) : undefined;
+    const drawing = plan.kind === "sampled" ? await prepareToolDraw(plan, { registry, offered: names }) : undefined;
     const recorded = plan.kind === "recorded" ? await RecordedMaker.read(plan, { seed, signal, registry }) : undefined;
     return new ConversationMaker(options, { allow, offered, drawing, recorded });
   }
@@ -122,11 +122,11 @@ export class ConversationMaker {
     const draws = `${this.seed}:${index}${attempt === 1 ? "" : `:${attempt}`}`;
     try {
       const { recorded } = this.#prepared;
-      if (recorded !== undefined) return { ...origin, ...(await this.#recorded(recorded, index, { draws, signal })) };
-      const { template, tools, play } = this.#cast(index, draws);
-      const played = await this.#play(id, { play, signal, variation: draws });
+      if (recorded !== undefined) return { ...origin, ...(await this.#makeRecorded(recorded, index, { draws, signal })) };
+      const { template, tools, play } = this.#setUp(index, draws);
+      const played = await this.#playInSession(id, { play, signal, variation: draws });
       const { end } = played;
-      const messages = asOffered(played.messages, this.#options.runtime.registry);
+      const messages = withOfferedNames(played.messages, this.#options.runtime.registry);
       const system = template?.system ?? this.#system;
       const found = checkConversation({ system, messages }, template === undefined ? [] : callIds(template.messages).flat());
       const checks = end.error === undefined ? found : { ...found, openEnds: 0 };
@@ -137,61 +137,61 @@ export class ConversationMaker {
     }
   }
 
-  async #recorded(
+  async #makeRecorded(
     recorded: RecordedMaker,
     index: number,
     { draws, signal }: { readonly draws: string; readonly signal: AbortSignal },
   ): Promise<Omit<Trajectory, keyof TrajectoryOrigin>> {
     const { messages: made, tools, needed } = await recorded.make(index, { draws, signal });
     const { runtime, parallelCalls } = this.#options;
-    const messages = asOffered(parallelCalls ? made : withCallsApart(made), runtime.registry);
-    const offered = [...this.#offer(needed, index), ...tools];
+    const messages = withOfferedNames(parallelCalls ? made : splitParallelCalls(made), runtime.registry);
+    const offered = [...this.#chooseOfferedTools(needed, index), ...tools];
     return { system: undefined, tools: offered, messages, checks: checkConversation({ system: undefined, messages }) };
   }
 
-  async #play(
+  async #playInSession(
     id: string,
-    { play, signal, variation }: Pick<Cast, "play"> & { readonly signal: AbortSignal; readonly variation: string },
-  ): Promise<{ readonly messages: Trajectory["messages"]; readonly end: ConversationEnd }> {
+    { play, signal, variation }: Pick<ConversationSetup, "play"> & { readonly signal: AbortSignal; readonly variation: string },
+  ): Promise<{ readonly messages: Trajectory["messages"]; readonly end: PlayEnd }> {
     const { runtime, parallelCalls } = this.#options;
     const session = runtime.session(id);
     try {
       const end = await play({ session, signal, allow: this.#prepared.allow, variation, parallelCalls }).catch((thrown: unknown) => ({
         error: ToolError.fromUnknown(thrown).toJSON(),
       }));
-      return { messages: withPlainIds(pairMessages(conversationOf(session.log))), end };
+      return { messages: withReproducibleIds(pairMessages(buildConversation(session.log))), end };
     } finally {
       await session.close();
     }
   }
 
-  #cast(index: number, draws: string): Cast {
+  #setUp(index: number, draws: string): ConversationSetup {
     const { plan, runtime } = this.#options;
     const random = seededRandom(draws);
-    if (plan.kind === "sampled") return this.#sampled(plan, { index, draws, random });
+    if (plan.kind === "sampled") return this.#setUpSampled(plan, { index, draws, random });
     if (plan.kind === "recorded") return { template: undefined, tools: [], play: async () => ({}) };
     const template = plan.templates[index % plan.templates.length] ?? { messages: [] }; // there is at least one: see `checkPlan`
-    const tools = this.#offer(namedIn(template, runtime.registry, this.#prepared.allow), index);
+    const tools = this.#chooseOfferedTools(findCalledTools(template, runtime.registry, this.#prepared.allow), index);
     if (plan.kind === "scripted") {
       const writer = plan.writer === false ? undefined : (plan.writer ?? plainWriter());
-      const toolNamed = (name: string): Tool | undefined => runtime.registry.get(name)?.tool;
-      return { template, tools, play: (place) => playScripted({ template, writer, random, toolNamed }, place) };
+      const findTool = (name: string): Tool | undefined => runtime.registry.get(name)?.tool;
+      return { template, tools, play: (place) => playScripted({ template, writer, random, findTool }, place) };
     }
     const system = template.system ?? this.#system;
     return { template, tools, play: (place) => playWithModel(template.messages, place, { plan, tools, system }) };
   }
 
-  #sampled(plan: SampledPlan, { index, draws, random }: { readonly index: number; readonly draws: string; readonly random: Random }): Cast {
+  #setUpSampled(plan: SampledPlan, { index, draws, random }: { readonly index: number; readonly draws: string; readonly random: Random }): ConversationSetup {
     const { drawing } = this.#prepared;
     const { calls: count = DEFAULT_CALLS, writer = plainWriter() } = plan;
     if (drawing === undefined) return { template: undefined, tools: [], play: async () => ({}) };
     const drawnTools = drawing.draw(draws);
     const names = drawnTools.map(({ qualifiedName }) => qualifiedName);
     const script = { tools: drawnTools, count, flow: drawing.flow, writer, random };
-    return { template: undefined, tools: this.#offer(names, index), play: (place) => playSampled(script, place) };
+    return { template: undefined, tools: this.#chooseOfferedTools(names, index), play: (place) => playSampled(script, place) };
   }
 
-  #offer(needed: readonly string[], index: number): readonly ModelTool[] {
+  #chooseOfferedTools(needed: readonly string[], index: number): readonly ModelTool[] {
     return this.#prepared.offered.choose(new Set(needed), seededRandom(`${this.seed}:${index}:tools`));
   }
 
@@ -202,7 +202,7 @@ export class ConversationMaker {
 }
 
 /** Returns the qualified names of the tools that a template calls, and of those that the results of calls to unknown tools suggest. */
-function namedIn({ messages }: ConversationTemplate, registry: Registry, allow: Visibility): readonly string[] {
+function findCalledTools({ messages }: ConversationTemplate, registry: Registry, allow: Visibility): readonly string[] {
   const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.calls ?? []) : []));
   return calls.flatMap((call) => {
     const found = resolveVisible(registry, call.name, allow);
@@ -212,7 +212,7 @@ function namedIn({ messages }: ConversationTemplate, registry: Registry, allow: 
 }
 
 /** Names calls as their tools are offered: by qualified name, and for overloads with the fingerprint of the one that was called. */
-function asOffered(messages: Trajectory["messages"], registry: Registry): Trajectory["messages"] {
+function withOfferedNames(messages: Trajectory["messages"], registry: Registry): Trajectory["messages"] {
   const names = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result.name]] : [])));
   return messages.map((message) => {
     if (message.role !== "call") return message;
@@ -243,8 +243,8 @@ class OfferedTools {
     if (this.all.length <= this.#maxTools) return this.all;
     const chosen = new Set<number>();
     for (const name of needed) for (const index of this.#indices.get(name) ?? []) chosen.add(index);
-    const isSparse = this.all.length > SPARSE * this.#maxTools;
-    for (const index of isSparse ? anyOf(random, this.all.length) : drawn(random, [...this.all.keys()])) {
+    const isSparse = this.all.length > SPARSE_FACTOR * this.#maxTools;
+    for (const index of isSparse ? drawIndexes(random, this.all.length) : shuffle(random, [...this.all.keys()])) {
       if (chosen.size >= this.#maxTools) break;
       chosen.add(index);
     }
@@ -253,9 +253,9 @@ class OfferedTools {
 }
 
 /** Minimum number of tools per chosen one at which duplicates are rare enough to draw with replacement. */
-const SPARSE = 4;
+const SPARSE_FACTOR = 4;
 
 /** Yields an endless sequence of integers below `count`, with repetitions. */
-function* anyOf(random: Random, count: number): Generator<number, void, undefined> {
+function* drawIndexes(random: Random, count: number): Generator<number, void, undefined> {
   for (;;) yield Math.floor(random.next() * count);
 }

@@ -7,7 +7,7 @@ import { plural } from "../../core/base/wording.ts";
 import type { Sampler } from "../sampler.ts";
 import type { CheckedPlan } from "./checked-plan.ts";
 import type { ConversationWriter } from "./conversation-writer.ts";
-import { wrongReferences } from "./template-references.ts";
+import { findReferenceProblems } from "./template-references.ts";
 import type { ConversationTemplate } from "./conversation-template.ts";
 import { checkRecordedPlan, type RecordedPlan } from "./recorded/recorded-plan.ts";
 
@@ -126,7 +126,7 @@ function checkWriter(writer: ConversationWriter | undefined, owner: string): voi
 /** Refuses templates with references that cannot be resolved. */
 function checkReferences(templates: readonly ConversationTemplate[], owner: string): void {
   const problems = templates.flatMap(({ messages }, index) =>
-    wrongReferences(messages).map((problem) => `Template ${index + 1}: ${problem}`),
+    findReferenceProblems(messages).map((problem) => `Template ${index + 1}: ${problem}`),
   );
   if (problems.length === 0) return;
   const [first = ""] = problems;

@@ -1,8 +1,8 @@
 /** Counts all conversations of a dataset, including those already in the file, from their lines in any format. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { CHECK_NAMES, CHECK_WORDS, NO_PROBLEMS, type ConversationChecks } from "./check-conversation.ts";
+import { CHECK_NAMES, CHECK_LABELS, NO_PROBLEMS, type ConversationChecks } from "./check-conversation.ts";
 import { Tally } from "./tally.ts";
-import { markOf } from "./trajectory-file.ts";
+import { readLineMetadata } from "./trajectory-file.ts";
 
 /** Counts of all conversations, for a description of the dataset. */
 export interface DatasetSummary {
@@ -34,14 +34,14 @@ export class DatasetCounts {
   #parallelMessages = 0;
 
   add(line: JsonObject): void {
-    const mark = markOf(line);
+    const metadata = readLineMetadata(line);
     this.#conversations++;
-    if (mark["error"] !== undefined) this.#failed++;
-    for (const problem of itemsOf(mark["problems"])) this.#addProblem(String(problem));
-    const { report } = mark;
+    if (metadata["error"] !== undefined) this.#failed++;
+    for (const problem of itemsOf(metadata["problems"])) this.#addProblem(String(problem));
+    const { report } = metadata;
     const parallel = isJsonObject(report) ? report["parallelMessages"] : undefined;
     if (typeof parallel === "number") this.#parallelMessages += parallel;
-    const results = mark["results"] ?? itemsOf(line["messages"]).filter((message) => isJsonObject(message) && message["role"] === "tool");
+    const results = metadata["results"] ?? itemsOf(line["messages"]).filter((message) => isJsonObject(message) && message["role"] === "tool");
     for (const result of itemsOf(results)) if (isJsonObject(result)) this.#addResult(result);
   }
 
@@ -68,11 +68,11 @@ export class DatasetCounts {
     this.#answers.add(`${String(origin)}${by}${fidelity === undefined ? "" : ` (${String(fidelity)})`}`);
   }
 
-  /** Adds a problem such as `2 dangling ids`, as `problemWords` writes it. */
+  /** Adds a problem such as `2 dangling ids`, as `formatProblems` writes it. */
   #addProblem(problem: string): void {
     const [count = "", ...rest] = problem.split(" ");
     const words = rest.join(" ");
-    const name = CHECK_NAMES.find((each) => CHECK_WORDS[each].some((known) => known === words));
+    const name = CHECK_NAMES.find((each) => CHECK_LABELS[each].some((known) => known === words));
     if (name !== undefined) this.#checks[name] += Number(count);
   }
 }

@@ -3,9 +3,9 @@ import type { JsonObject } from "../../core/base/json.ts";
 import { ConversationKeys } from "./conversation-keys.ts";
 import { DatasetCounts } from "./dataset-counts.ts";
 import type { GenerationSummary } from "./generation-summary.ts";
-import { markOf, type LineSink } from "./trajectory-file.ts";
-import { OPENINGS, type TrajectoryFormat } from "./trajectory-formats.ts";
-import { TrajectoryParts, partOf, testFileOf, type Part } from "./trajectory-parts.ts";
+import { readLineMetadata, type LineSink } from "./trajectory-file.ts";
+import { LINE_OPENINGS, type TrajectoryFormat } from "./trajectory-formats.ts";
+import { DatasetFiles, choosePart, testFilePath, type DatasetPart } from "./trajectory-parts.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 export interface DatasetWriterOptions {
@@ -20,7 +20,7 @@ export interface DatasetWriterOptions {
 }
 
 /** Returns JSON in which no character is a line break to any reader. */
-function oneLine(line: JsonObject): string {
+function formatLine(line: JsonObject): string {
   return JSON.stringify(line).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 }
 
@@ -29,23 +29,23 @@ export class DatasetWriter {
   readonly keys = new ConversationKeys();
   readonly #options: DatasetWriterOptions;
   readonly #counts = new DatasetCounts();
-  readonly #parts = { train: 0, test: 0 };
-  #files: TrajectoryParts | undefined;
+  readonly #partCounts = { train: 0, test: 0 };
+  #files: DatasetFiles | undefined;
 
   private constructor(options: DatasetWriterOptions) {
     this.#options = options;
   }
 
-  /** @throws ToolError as `TrajectoryParts.open`, as a rejection */
+  /** @throws ToolError as `DatasetFiles.open`, as a rejection */
   static async open(options: DatasetWriterOptions): Promise<DatasetWriter> {
     const writer = new DatasetWriter(options);
     const { out, format, split, ...rest } = options;
-    const onLine = (line: JsonObject, part: Part): void => {
-      writer.#count(line, part);
-      if (markOf(line)["error"] === undefined) writer.keys.add(line);
+    const onLine = (line: JsonObject, part: DatasetPart): void => {
+      writer.#countLine(line, part);
+      if (readLineMetadata(line)["error"] === undefined) writer.keys.add(line);
     };
     if (typeof out === "string")
-      writer.#files = await TrajectoryParts.open(out, { ...rest, openings: OPENINGS[format], isSplit: split > 0, onLine });
+      writer.#files = await DatasetFiles.open(out, { ...rest, openings: LINE_OPENINGS[format], isSplit: split > 0, onLine });
     return writer;
   }
 
@@ -56,10 +56,10 @@ export class DatasetWriter {
 
   async write(line: JsonObject, trajectory: Trajectory): Promise<void> {
     const { out, split, seed } = this.#options;
-    const part = split > 0 ? partOf(trajectory, { seed, split }) : "train";
-    const text = `${oneLine(line)}\n`;
+    const part = split > 0 ? choosePart(trajectory, { seed, split }) : "train";
+    const text = `${formatLine(line)}\n`;
     await (typeof out === "string" ? this.#files?.write(text, part) : out.write(text));
-    this.#count(line, part);
+    this.#countLine(line, part);
   }
 
   /** Returns the counts of all lines, with a remark if one of the files is empty. */
@@ -67,10 +67,10 @@ export class DatasetWriter {
     const { out, split, seed, plan } = this.#options;
     const dataset = this.#counts.summary({ seed, plan });
     if (split === 0 || typeof out !== "string") return { dataset, notes: [] };
-    const { train, test } = this.#parts;
+    const { train, test } = this.#partCounts;
     const empty = test === 0 ? "tests" : "training";
     const note = `There is nothing for ${empty}: conversations of one template, or of the same tools in the same order, stay in one file.`;
-    return { dataset, split: { train, test, testFile: testFileOf(out) }, notes: train > 0 && test > 0 ? [] : [note] };
+    return { dataset, split: { train, test, testFile: testFilePath(out) }, notes: train > 0 && test > 0 ? [] : [note] };
   }
 
   /** Resolves once everything is on disk. */
@@ -78,8 +78,8 @@ export class DatasetWriter {
     await this.#files?.close();
   }
 
-  #count(line: JsonObject, part: Part): void {
-    this.#parts[part]++;
+  #countLine(line: JsonObject, part: DatasetPart): void {
+    this.#partCounts[part]++;
     this.#counts.add(line);
   }
 }

@@ -2,8 +2,8 @@
 import { addTo } from "../../core/base/add-to.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Random } from "../../core/ports.ts";
-import { drawn, seededRandom } from "../../core/base/seeded-random.ts";
-import { plural, someAndMore } from "../../core/base/wording.ts";
+import { shuffle, seededRandom } from "../../core/base/seeded-random.ts";
+import { plural, formatListWithCount } from "../../core/base/wording.ts";
 import { toolSubject } from "./tool-subject.ts";
 import type { CatalogTool } from "../catalog.ts";
 import { dataflow, DATAFLOW } from "../dataflow.ts";
@@ -13,37 +13,37 @@ import { matchByWords } from "../text-match.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { DEFAULT_CALLS, type SampledPlan, type SampleKind } from "./conversation-plan.ts";
-import { answersLater, canBeCalled } from "./plan-turns.ts";
+import { hasAsyncRules, canBeCalled } from "./plan-turns.ts";
 import { ToolFlow } from "./tool-flow.ts";
 
 /** Draws the tools that a conversation calls, in order; deterministic for the same seed. */
 export type DrawTools = (seed: string) => readonly CatalogTool[];
 
-export interface PreparedDraw {
+export interface PreparedToolDraw {
   readonly draw: DrawTools;
   readonly flow: ToolFlow;
   /** Remarks for the person who generates the conversations. */
   readonly notes: readonly string[];
 }
 
-export interface DrawOptions {
+export interface ToolDrawOptions {
   readonly registry: Registry;
   /** The qualified names of the tools that may be called. */
   readonly offered: ReadonlySet<string>;
 }
 
 /** Prepares the draw of a sampled plan. @throws ToolError `invalid_argument` if there are no tools to draw from */
-export async function prepareDraw(plan: SampledPlan, { registry, offered }: DrawOptions): Promise<PreparedDraw> {
+export async function prepareToolDraw(plan: SampledPlan, { registry, offered }: ToolDrawOptions): Promise<PreparedToolDraw> {
   const { calls = DEFAULT_CALLS, sampler } = plan;
   const listed = registry.list().filter(({ qualifiedName }) => offered.has(qualifiedName));
   const tools = { list: () => listed.filter(({ quarantine }) => quarantine === undefined) };
   const enriched = await enrich(tools, [dataflow()]);
-  const { silent = [], refused = [], usable = [] } = Object.groupBy(enriched.tools, ({ tool }) => usability(tool));
+  const { silent = [], refused = [], usable = [] } = Object.groupBy(enriched.tools, ({ tool }) => classifyTool(tool));
   const notes = [
-    ...leftOut(namesOf(listed.filter(({ quarantine }) => quarantine !== undefined)), "they cannot be used"),
-    ...leftOut(namesOf(silent), "they do not describe their input"),
-    ...leftOut(namesOf(refused), "their own rules refuse every generated input"),
-    ...unasked(namesOf(usable.filter(({ tool }) => answersLater(tool)))),
+    ...omissionNotes(namesOf(listed.filter(({ quarantine }) => quarantine !== undefined)), "they cannot be used"),
+    ...omissionNotes(namesOf(silent), "they do not describe their input"),
+    ...omissionNotes(namesOf(refused), "their own rules refuse every generated input"),
+    ...asyncRuleNotes(namesOf(usable.filter(({ tool }) => hasAsyncRules(tool)))),
   ];
   const flow = new ToolFlow(usable, enriched.artifacts.require(DATAFLOW, DataflowGraph));
   if (sampler !== undefined) return { draw: (seed) => sampler.sample({ seed }), flow, notes };
@@ -53,19 +53,19 @@ export async function prepareDraw(plan: SampledPlan, { registry, offered }: Draw
   const isLinked = asked !== "chain" || flow.hasEdges;
   if (!isLinked) notes.push(`No tool takes what another returns, so the tools are drawn at random.`);
   const kind = isLinked ? asked : "random";
-  if (calls > usable.length) notes.push(`${plural(calls, "call")} were requested, but ${thereAre(usable.length)} called more than once.`);
+  if (calls > usable.length) notes.push(`${plural(calls, "call")} were requested, but ${formatToolCount(usable.length)} called more than once.`);
   const size = Math.min(calls, usable.length);
-  const draw = callable(drawOf(kind, { usable, flow, size }));
-  if (kind === "chain") notes.push(...howFar(flow, draw, size));
+  const draw = withCallableTool(createDraw(kind, { usable, flow, size }));
+  if (kind === "chain") notes.push(...findChainLengthNotes(flow, draw, size));
   return { draw, flow, notes };
 }
 
-function thereAre(tools: number): string {
+function formatToolCount(tools: number): string {
   return tools === 1 ? "there is 1 tool: it is" : `there are ${tools} tools: they are`;
 }
 
 /** `silent`: an empty schema; `refused`: by the tool's own rules. Tools without rules are only tried when drawn, because there may be many. */
-function usability(tool: Tool): "silent" | "refused" | "usable" {
+function classifyTool(tool: Tool): "silent" | "refused" | "usable" {
   const { inputSchema, validate, parseInput } = tool;
   if (typeof inputSchema !== "object" || Object.keys(inputSchema).length === 0) return "silent";
   const hasRules = validate !== undefined || parseInput !== undefined;
@@ -76,29 +76,29 @@ function namesOf(tools: readonly { readonly qualifiedName: string }[]): readonly
   return tools.map(({ qualifiedName }) => qualifiedName);
 }
 
-function leftOut(names: readonly string[], reason: string): readonly string[] {
-  return names.length === 0 ? [] : [`Left out, since ${reason}: ${someAndMore(names)}.`];
+function omissionNotes(names: readonly string[], reason: string): readonly string[] {
+  return names.length === 0 ? [] : [`Left out, since ${reason}: ${formatListWithCount(names)}.`];
 }
 
-function unasked(names: readonly string[]): readonly string[] {
-  return names.length === 0 ? [] : [`Inputs may be refused by rules that answer later, which were not checked: ${someAndMore(names)}.`];
+function asyncRuleNotes(names: readonly string[]): readonly string[] {
+  return names.length === 0 ? [] : [`Inputs may be refused by rules that answer later, which were not checked: ${formatListWithCount(names)}.`];
 }
 
-interface Drawing {
+interface DrawSettings {
   readonly usable: readonly CatalogTool[];
   readonly flow: ToolFlow;
   readonly size: number;
 }
 
-function drawOf(kind: SampleKind, { usable, flow, size }: Drawing): DrawTools {
+function createDraw(kind: SampleKind, { usable, flow, size }: DrawSettings): DrawTools {
   if (kind === "chain") return (seed) => drawChain(flow, size, seededRandom(seed));
-  if (kind === "random") return (seed) => inOrder(flow, [...firstOf(drawn(seededRandom(seed), usable), size)]);
-  const alike = nearest(usable);
-  return (seed) => inOrder(flow, alike(seededRandom(seed), size));
+  if (kind === "random") return (seed) => sortByFlow(flow, [...takeFirst(shuffle(seededRandom(seed), usable), size)]);
+  const alike = createSimilarDraw(usable);
+  return (seed) => sortByFlow(flow, alike(seededRandom(seed), size));
 }
 
 /** Draws again if no input can be generated for any of the tools. */
-function callable(draw: DrawTools): DrawTools {
+function withCallableTool(draw: DrawTools): DrawTools {
   return (seed) => {
     let tools = draw(seed);
     for (let again = 1; again <= MAX_DRAWS && !tools.some(({ tool }) => canBeCalled(tool)); again++) tools = draw(`${seed}:${again}`);
@@ -106,7 +106,7 @@ function callable(draw: DrawTools): DrawTools {
   };
 }
 
-function* firstOf<Item>(items: Iterable<Item>, count: number): Generator<Item, void, undefined> {
+function* takeFirst<Item>(items: Iterable<Item>, count: number): Generator<Item, void, undefined> {
   let left = count;
   if (left <= 0) return;
   for (const item of items) {
@@ -131,23 +131,23 @@ function drawChain(flow: ToolFlow, size: number, random: Random): readonly Catal
     inChain.add(id); // added before its givers, so that a cycle ends
     for (const input of flow.inputsOf(id)) {
       if (!input.isId || depth >= MAX_DEPTH) continue;
-      const givers = flow.giversOf(id, input);
-      if (givers.length === 0 || givers.some((giver) => chain.some((one) => one.id === giver))) continue;
-      const giver = pick(random, givers);
-      if (giver !== undefined) add(giver, depth + 1);
+      const producers = flow.producersOf(id, input);
+      if (producers.length === 0 || producers.some((producer) => chain.some((one) => one.id === producer))) continue;
+      const producer = pick(random, producers);
+      if (producer !== undefined) add(producer, depth + 1);
     }
     if (chain.length < size) chain.push(tool);
   };
   while (chain.length < size) {
-    const next = follower(flow, { chain, inChain, random }) ?? start(flow.ids, inChain, random);
+    const next = drawFollower(flow, { chain, inChain, random }) ?? drawStart(flow.ids, inChain, random);
     if (next === undefined) break;
     add(next, 0);
   }
-  return removalsLast(flow, chain);
+  return moveRemovalsLast(flow, chain);
 }
 
 /** Moves a tool that removes a thing after the other tools that take its id. */
-function removalsLast(flow: ToolFlow, tools: readonly CatalogTool[]): readonly CatalogTool[] {
+function moveRemovalsLast(flow: ToolFlow, tools: readonly CatalogTool[]): readonly CatalogTool[] {
   const idsOf = (id: string): readonly string[] => flow.inputsOf(id).flatMap(({ isId, key }) => (isId && key !== "" ? [key] : []));
   const isEarly = tools.map(({ id, qualifiedName }, index) => {
     if (toolSubject(qualifiedName).verb !== "remove") return false;
@@ -162,7 +162,7 @@ function removalsLast(flow: ToolFlow, tools: readonly CatalogTool[]): readonly C
 /** Maximum number of random draws before the remaining tools are listed. */
 const MAX_DRAWS = 20;
 
-function start(ids: readonly string[], inChain: ReadonlySet<string>, random: Random): string | undefined {
+function drawStart(ids: readonly string[], inChain: ReadonlySet<string>, random: Random): string | undefined {
   for (let draw = 0; draw < MAX_DRAWS; draw++) {
     const id = pick(random, ids);
     if (id !== undefined && !inChain.has(id)) return id;
@@ -173,17 +173,17 @@ function start(ids: readonly string[], inChain: ReadonlySet<string>, random: Ran
   );
 }
 
-interface Chain {
+interface ChainState {
   readonly chain: readonly CatalogTool[];
   readonly inChain: ReadonlySet<string>;
   readonly random: Random;
 }
 
 /** Returns a tool that takes what a tool of the chain returns, preferably the last one. */
-function follower(flow: ToolFlow, { chain, inChain, random }: Chain): string | undefined {
+function drawFollower(flow: ToolFlow, { chain, inChain, random }: ChainState): string | undefined {
   for (let at = chain.length - 1; at >= Math.max(0, chain.length - LOOK_BACK); at--) {
-    const takers = flow.takersOf(chain[at]?.id ?? "").filter((id) => !inChain.has(id));
-    if (takers.length > 0) return pick(random, takers);
+    const consumers = flow.consumersOf(chain[at]?.id ?? "").filter((id) => !inChain.has(id));
+    if (consumers.length > 0) return pick(random, consumers);
   }
   return undefined;
 }
@@ -195,7 +195,7 @@ function pick<Item>(random: Random, items: readonly Item[]): Item | undefined {
 }
 
 /** Moves tools that return ids before those that take them, and otherwise keeps the order. */
-function inOrder(flow: ToolFlow, tools: readonly CatalogTool[]): readonly CatalogTool[] {
+function sortByFlow(flow: ToolFlow, tools: readonly CatalogTool[]): readonly CatalogTool[] {
   const ordered: CatalogTool[] = [];
   const placed = new Set<string>();
   const place = (tool: CatalogTool): void => {
@@ -203,21 +203,21 @@ function inOrder(flow: ToolFlow, tools: readonly CatalogTool[]): readonly Catalo
     placed.add(tool.id);
     for (const input of flow.inputsOf(tool.id)) {
       if (!input.isId) continue;
-      const givers = new Set(flow.giversOf(tool.id, input));
-      if (ordered.some(({ id }) => givers.has(id))) continue;
-      const giver = tools.find(({ id }) => givers.has(id) && !placed.has(id));
-      if (giver !== undefined) place(giver);
+      const producers = new Set(flow.producersOf(tool.id, input));
+      if (ordered.some(({ id }) => producers.has(id))) continue;
+      const producer = tools.find(({ id }) => producers.has(id) && !placed.has(id));
+      if (producer !== undefined) place(producer);
     }
     ordered.push(tool);
   };
   for (const tool of tools) place(tool);
-  return removalsLast(flow, ordered);
+  return moveRemovalsLast(flow, ordered);
 }
 
 const MIN_SIMILARITY = 0.05;
 
 /** Returns a function that draws a random tool, and the tools whose names and descriptions share the most words with its own. */
-function nearest(tools: readonly CatalogTool[]): (random: Random, size: number) => readonly CatalogTool[] {
+function createSimilarDraw(tools: readonly CatalogTool[]): (random: Random, size: number) => readonly CatalogTool[] {
   const texts = tools.map(({ tool }) => `${tool.name} ${tool.description}`);
   const matcher = matchByWords(texts, texts, { minSimilarity: MIN_SIMILARITY });
   const byText = new Map<number, CatalogTool[]>();
@@ -234,16 +234,16 @@ function nearest(tools: readonly CatalogTool[]): (random: Random, size: number) 
     );
     const found = new Set([
       start,
-      ...firstOf(
+      ...takeFirst(
         alike.flatMap(({ text }) => byText.get(text) ?? []),
         size,
       ),
     ]);
-    for (const tool of drawn(random, tools)) {
+    for (const tool of shuffle(random, tools)) {
       if (found.size >= size) break;
       found.add(tool);
     }
-    return [...firstOf(found, size)];
+    return [...takeFirst(found, size)];
   };
 }
 
@@ -251,20 +251,20 @@ function nearest(tools: readonly CatalogTool[]): (random: Random, size: number) 
 const TRIALS = 16;
 
 /** Returns a remark if no chain gets as long as requested. */
-function howFar(flow: ToolFlow, draw: DrawTools, size: number): readonly string[] {
+function findChainLengthNotes(flow: ToolFlow, draw: DrawTools, size: number): readonly string[] {
   let longest = 0;
-  for (let trial = 0; trial < TRIALS && longest < size; trial++) longest = Math.max(longest, linkedLength(flow, draw(`trial ${trial}`)));
+  for (let trial = 0; trial < TRIALS && longest < size; trial++) longest = Math.max(longest, findLongestLinkedRun(flow, draw(`trial ${trial}`)));
   if (longest >= size) return [];
   return [`At most ${longest} of ${plural(size, "tool")} in a row take what an earlier one returns; where a chain ends, another begins.`];
 }
 
 /** Returns the length of the longest run of tools in which each takes what an earlier one of the run returns. */
-function linkedLength(flow: ToolFlow, tools: readonly CatalogTool[]): number {
+function findLongestLinkedRun(flow: ToolFlow, tools: readonly CatalogTool[]): number {
   let longest = 0;
   let row: string[] = [];
   for (const { id } of tools) {
-    const isFed = flow.inputsOf(id).some((input) => flow.giversOf(id, input).some((giver) => row.includes(giver)));
-    row = isFed ? [...row, id] : [id];
+    const isLinked = flow.inputsOf(id).some((input) => flow.producersOf(id, input).some((producer) => row.includes(producer)));
+    row = isLinked ? [...row, id] : [id];
     longest = Math.max(longest, row.length);
   }
   return longest;

@@ -1,5 +1,5 @@
 import { getOrAdd } from "../../core/base/get-or-add.ts";
-import { COUNT, PORTION, checkNumber } from "../../core/base/number-bounds.ts";
+import { COUNT, FRACTION, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Ports } from "../../core/ports.ts";
@@ -73,11 +73,11 @@ export interface GenerateOptions {
 }
 
 /** The seeds of the running generations by runtime: the same seed would create sessions with the same ids. */
-const underWay = new WeakMap<Runtime, Set<string>>();
+const runningSeeds = new WeakMap<Runtime, Set<string>>();
 
 /** Registers a generation. @returns a function that unregisters it. @throws ToolError `conflict` if a generation with this seed is running */
-function begin(runtime: Runtime, seed: string): () => void {
-  const seeds = getOrAdd(underWay, runtime, () => new Set());
+function registerGeneration(runtime: Runtime, seed: string): () => void {
+  const seeds = getOrAdd(runningSeeds, runtime, () => new Set());
   if (seeds.has(seed))
     throw new ToolError("conflict", `Conversations of the seed ${JSON.stringify(seed)} are being generated with this runtime already.`, {
       hint: "Wait until that is done, or give each another seed or a runtime of its own.",
@@ -90,11 +90,11 @@ const DEFAULT_CONCURRENCY = 8;
 const DEFAULT_MAX_TOOLS = 32;
 const DEFAULT_MAX_FAILURES = 10;
 /** How many conversations may be generated ahead of a slow one, per concurrent conversation. */
-const AHEAD = 4;
+const AHEAD_FACTOR = 4;
 /** Maximum number of redraws of a duplicate, as long as they give different conversations. */
 const MAX_REDRAWS = 10;
 /** Number of redraws that may repeat an earlier redraw; after that, draws are assumed to make no difference. */
-const MAX_REPEATED = 2;
+const MAX_REPEATED_REDRAWS = 2;
 
 /**
  * Generates the conversations of a plan, each in a session of its own, and writes each as one line of JSON, in the order of their indices.
@@ -118,15 +118,15 @@ export async function generateConversations(options: GenerateOptions): Promise<G
       hint: "Give one that is open: generateConversations({ runtime, plan, out }).",
     });
   const planned = checkOptions(options);
-  const end = begin(options.runtime, String(options.seed ?? 0));
+  const end = registerGeneration(options.runtime, String(options.seed ?? 0));
   try {
-    return await generated(options, planned);
+    return await runGeneration(options, planned);
   } finally {
     end();
   }
 }
 
-async function generated(options: GenerateOptions, planned: number | undefined): Promise<GenerationSummary> {
+async function runGeneration(options: GenerateOptions, planned: number | undefined): Promise<GenerationSummary> {
   const { out, format = "neutral", split = 0, overwrite = false, clock = systemPorts.clock } = options;
   const startedAt = clock.now();
   const maker = await ConversationMaker.prepare({
@@ -150,7 +150,7 @@ async function generated(options: GenerateOptions, planned: number | undefined):
       existing: writer.existing,
       ...generation.counts.counts,
       ...facts,
-      ...omitUndefined({ writing: writingOf(options.plan) }),
+      ...omitUndefined({ writing: readWritingReport(options.plan) }),
       notes: [...maker.notes, ...notes],
       durationMs: roundMs(clock.now() - startedAt),
       ...(stopped === undefined ? {} : { stopped: stopped.toJSON() }),
@@ -164,7 +164,7 @@ async function generated(options: GenerateOptions, planned: number | undefined):
   }
 }
 
-function writingOf(plan: ConversationPlan): WritingReport | undefined {
+function readWritingReport(plan: ConversationPlan): WritingReport | undefined {
   const writer = plan.kind === "played" ? undefined : plan.writer;
   return writer === undefined || writer === false ? undefined : writer.report?.();
 }
@@ -196,8 +196,8 @@ function checkOptions(options: GenerateOptions): number | undefined {
   checkNumber(concurrency, `concurrency of ${owner}`, COUNT);
   checkNumber(maxTools, `maxTools of ${owner}`, COUNT);
   checkNumber(maxFailures, `maxFailures of ${owner}`, COUNT);
-  checkNumber(split, `split of ${owner}`, PORTION);
-  writerFor(options);
+  checkNumber(split, `split of ${owner}`, FRACTION);
+  createTrajectoryWriter(options);
   if (out === "" || (typeof out !== "string" && typeof out?.write !== "function"))
     throw new ToolError("invalid_argument", `out of ${owner} must be the path of a file, or have write().`);
   if (split !== undefined && split > 0 && typeof out !== "string")
@@ -206,11 +206,11 @@ function checkOptions(options: GenerateOptions): number | undefined {
 }
 
 /** @throws ToolError as `trajectoryWriter` */
-function writerFor({ format = "neutral", parallelCalls = true, weights = false }: GenerateOptions): TrajectoryWriter {
+function createTrajectoryWriter({ format = "neutral", parallelCalls = true, weights = false }: GenerateOptions): TrajectoryWriter {
   return trajectoryWriter(format, { parallelCalls, weights });
 }
 
-interface GenerationParts {
+interface GenerationDependencies {
   readonly maker: ConversationMaker;
   readonly writer: DatasetWriter;
   readonly total: number;
@@ -219,17 +219,17 @@ interface GenerationParts {
 class Generation {
   readonly counts = new GenerationCounts();
   readonly #options: GenerateOptions;
-  readonly #parts: GenerationParts;
+  readonly #dependencies: GenerationDependencies;
   readonly #write: TrajectoryWriter;
   readonly #slots: Limit;
   readonly #controller = new AbortController();
   /** Consecutive failed conversations, which are written only once another one succeeds. */
-  #held: Trajectory[] = [];
+  #heldFailures: Trajectory[] = [];
 
-  constructor(options: GenerateOptions, parts: GenerationParts) {
+  constructor(options: GenerateOptions, parts: GenerationDependencies) {
     this.#options = options;
-    this.#parts = parts;
-    this.#write = writerFor(options);
+    this.#dependencies = parts;
+    this.#write = createTrajectoryWriter(options);
     this.#slots = new Limit(options.concurrency ?? DEFAULT_CONCURRENCY);
   }
 
@@ -237,70 +237,70 @@ class Generation {
   async run(): Promise<ToolError | undefined> {
     const { signal } = this.#options;
     const forget = signal === undefined ? undefined : onAbort(signal, () => this.#controller.abort(signal.reason));
-    const underWay: Promise<Trajectory | undefined>[] = [];
+    const running: Promise<Trajectory | undefined>[] = [];
     try {
-      if (signal?.aborted !== true) await this.#makeAll(underWay);
+      if (signal?.aborted !== true) await this.#generateAll(running);
       if (signal?.aborted === true) return new ToolError("cancelled", "The generation was stopped.", { cause: signal.reason });
-      return this.#givenUp();
+      return this.#getFailureError();
     } finally {
       forget?.();
       this.#controller.abort();
-      await Promise.allSettled(underWay);
+      await Promise.allSettled(running);
     }
   }
 
-  async #makeAll(underWay: Promise<Trajectory | undefined>[]): Promise<void> {
-    const { total, writer } = this.#parts;
+  async #generateAll(running: Promise<Trajectory | undefined>[]): Promise<void> {
+    const { total, writer } = this.#dependencies;
     const { concurrency = DEFAULT_CONCURRENCY } = this.#options;
-    for (let index = writer.existing; index < total || underWay.length > 0;) {
-      while (index < total && underWay.length < concurrency * AHEAD) underWay.push(this.#make(index++));
-      const trajectory = await underWay[0];
+    for (let index = writer.existing; index < total || running.length > 0;) {
+      while (index < total && running.length < concurrency * AHEAD_FACTOR) running.push(this.#generate(index++));
+      const trajectory = await running[0];
       if (trajectory === undefined || this.#controller.signal.aborted) return;
-      void underWay.shift();
-      await this.#take(trajectory);
-      if (this.#givenUp() !== undefined) return;
+      void running.shift();
+      await this.#handleTrajectory(trajectory);
+      if (this.#getFailureError() !== undefined) return;
     }
-    await this.#writeHeld();
+    await this.#writeHeldFailures();
   }
 
   /** Generates a conversation; undefined if the generation was stopped meanwhile. Never rejects. */
-  async #make(index: number, redraw = 0): Promise<Trajectory | undefined> {
+  async #generate(index: number, redraw = 0): Promise<Trajectory | undefined> {
     const { signal } = this.#controller;
     await this.#slots.wait("").whenTaken();
     try {
       if (signal.aborted) return undefined;
-      const trajectory = await this.#parts.maker.make(index, { signal, redraw });
+      const trajectory = await this.#dependencies.maker.make(index, { signal, redraw });
       return signal.aborted ? undefined : trajectory;
     } finally {
       this.#slots.release();
     }
   }
 
-  async #take(trajectory: Trajectory): Promise<void> {
+  async #handleTrajectory(trajectory: Trajectory): Promise<void> {
     if (trajectory.error !== undefined) {
-      this.#held.push(trajectory);
+      this.#heldFailures.push(trajectory);
       return;
     }
-    await this.#writeHeld();
+    await this.#writeHeldFailures();
     await this.#writeOne(trajectory);
   }
 
-  async #writeHeld(): Promise<void> {
-    const held = this.#held;
-    this.#held = [];
+  async #writeHeldFailures(): Promise<void> {
+    const held = this.#heldFailures;
+    this.#heldFailures = [];
     for (const trajectory of held) await this.#writeOne(trajectory);
   }
 
   async #writeOne(trajectory: Trajectory): Promise<void> {
-    const { writer } = this.#parts;
+    const { writer } = this.#dependencies;
     const line = this.#write(trajectory);
     if (trajectory.error !== undefined || writer.keys.add(line)) return this.#writeLine(line, trajectory);
-    const other = await this.#unlike(trajectory, line);
+    const other = await this.#redrawDuplicate(trajectory, line);
     if (other !== undefined) await this.#writeLine(this.#write(other), other);
   }
 
   async #writeLine(line: JsonObject, trajectory: Trajectory): Promise<void> {
-    const { writer, total } = this.#parts;
+    const { writer, total } = this.#dependencies;
     await writer.write(line, trajectory);
     this.counts.add(trajectory);
     const { written, calls, failed } = this.counts;
@@ -311,15 +311,15 @@ class Generation {
    * Generates the conversation of an index again until it is not a duplicate; returns the duplicate itself, marked, if that fails. This runs one at a
    * time in the order of the indices, so that the outcome does not depend on the concurrency. Undefined if the generation was stopped meanwhile.
    */
-  async #unlike(made: Trajectory, duplicate: object): Promise<Trajectory | undefined> {
-    const { keys } = this.#parts.writer;
+  async #redrawDuplicate(made: Trajectory, duplicate: object): Promise<Trajectory | undefined> {
+    const { keys } = this.#dependencies.writer;
     const seen = new ConversationKeys();
-    const most = this.#options.plan.kind === "played" ? 0 : MAX_REPEATED;
+    const most = this.#options.plan.kind === "played" ? 0 : MAX_REPEATED_REDRAWS;
     let line = duplicate;
     let repeated = 0;
     for (let redraw = 1; redraw <= this.#redraws; redraw++) {
       if (!seen.add(line) && ++repeated > most) break;
-      const latest = await this.#make(made.index, redraw);
+      const latest = await this.#generate(made.index, redraw);
       if (latest === undefined) return undefined;
       if (latest.error !== undefined) break;
       line = this.#write(latest);
@@ -338,14 +338,14 @@ class Generation {
   }
 
   /** Returns the error that stops the generation if too many conversations failed in a row. */
-  #givenUp(): ToolError | undefined {
+  #getFailureError(): ToolError | undefined {
     const { maxFailures = DEFAULT_MAX_FAILURES } = this.#options;
-    const [first] = this.#held;
-    if (first?.error === undefined || this.#held.length < maxFailures) return undefined;
+    const [first] = this.#heldFailures;
+    if (first?.error === undefined || this.#heldFailures.length < maxFailures) return undefined;
     const { code, message, hint } = first.error;
     return new ToolError(
       code,
-      `${this.#held.length} conversations in a row failed, the first with: ${message}`,
+      `${this.#heldFailures.length} conversations in a row failed, the first with: ${message}`,
       hint === undefined ? {} : { hint },
     );
   }

@@ -6,7 +6,7 @@ import { CHECK_NAMES, NO_PROBLEMS, type ConversationChecks } from "./check-conve
 import type { WritingReport } from "./conversation-writer.ts";
 import type { DatasetSummary } from "./dataset-counts.ts";
 import { Tally } from "./tally.ts";
-import { parallelMessages, resultsOf, type Trajectory } from "./trajectory.ts";
+import { countParallelMessages, resultsOf, type Trajectory } from "./trajectory.ts";
 
 /** The result of a generation. Counts are those of the conversations that this run wrote; `existing` are those written before. */
 export interface GenerationSummary {
@@ -89,7 +89,7 @@ export class GenerationCounts {
   add(trajectory: Trajectory): void {
     this.written++;
     if (trajectory.error !== undefined) this.failed++;
-    this.parallelMessages += parallelMessages(trajectory);
+    this.parallelMessages += countParallelMessages(trajectory);
     for (const name of CHECK_NAMES) this.#checks[name] += trajectory.checks[name];
     if (trajectory.stop !== undefined) this.#stops.add(trajectory.stop);
     for (const { status, error, fault, origin, answeredBy, fidelity } of resultsOf(trajectory)) {

@@ -9,16 +9,16 @@ const MAX_DEPTH = 64;
 const MAX_VALUES = 100_000;
 
 /** Returns the normalized numbers and ids in a text. */
-function claimsIn(text: string): readonly string[] {
+function extractClaims(text: string): readonly string[] {
   if (!DIGIT.test(text)) return [];
   const claims: string[] = [];
   const plain = text.includes(",") ? text.replaceAll(/(?<=\d),(?=\d{3}\b)/gu, "") : text;
-  for (const token of plain.match(TOKEN) ?? []) if (DIGIT.test(token)) claims.push(normal(token));
+  for (const token of plain.match(TOKEN) ?? []) if (DIGIT.test(token)) claims.push(normalizeClaim(token));
   return claims;
 }
 
 /** The values that a text may claim. */
-export class Grounds {
+export class GroundedValues {
   readonly #tokens = new Set<string>();
   readonly #texts: string[] = [];
 
@@ -28,7 +28,7 @@ export class Grounds {
     const visit = (one: JsonValue, depth: number): void => {
       if (depth > MAX_DEPTH || left-- <= 0) return;
       if (typeof one === "string") this.addText(one);
-      else if (typeof one === "number") this.#tokens.add(normal(String(Math.abs(one))));
+      else if (typeof one === "number") this.#tokens.add(normalizeClaim(String(Math.abs(one))));
       else if (isJsonArray(one)) {
         this.#tokens.add(String(one.length));
         for (const item of one) visit(item, depth + 1);
@@ -54,26 +54,26 @@ export class Grounds {
     if (text === "") return;
     this.#texts.push(text);
     if (!DIGIT.test(text)) return;
-    for (const token of claimsIn(text)) {
+    for (const token of extractClaims(text)) {
       this.#tokens.add(token);
       for (const [time] of token.matchAll(TIME)) this.#tokens.add(time);
       if (!PLAIN_NUMBER.test(token))
-        for (const part of token.split(/[^\p{L}\p{N}.]+|(?<=\d)t(?=\d)/u)) if (DIGIT.test(part)) this.#tokens.add(normal(part));
+        for (const part of token.split(/[^\p{L}\p{N}.]+|(?<=\d)t(?=\d)/u)) if (DIGIT.test(part)) this.#tokens.add(normalizeClaim(part));
     }
   }
 
-  has(claim: string): boolean {
+  hasClaim(claim: string): boolean {
     return this.#tokens.has(claim);
   }
 
   /** Whether the text is in one of those that were added, or equals one of the values. */
-  holds(text: string): boolean {
-    return this.#tokens.has(normal(text.replace(/^-(?=\d)/u, ""))) || this.#texts.some((known) => known.includes(text));
+  contains(text: string): boolean {
+    return this.#tokens.has(normalizeClaim(text.replace(/^-(?=\d)/u, ""))) || this.#texts.some((known) => known.includes(text));
   }
 
   /** Returns the claims of a text that are not grounded. */
-  missing(text: string): readonly string[] {
-    return claimsIn(text.replaceAll(LIST_MARK, "")).filter((claim) => !this.#tokens.has(claim));
+  findUngrounded(text: string): readonly string[] {
+    return extractClaims(text.replaceAll(LIST_MARK, "")).filter((claim) => !this.#tokens.has(claim));
   }
 }
 
@@ -84,7 +84,7 @@ const LIST_MARK = /^[ \t]*\d{1,3}[.)][ \t]+/gmu;
 const PLAIN_NUMBER = /^\d+(?:\.\d+)?$/u;
 
 /** Normalizes a claim: `1.50` and `1.5` are the same number, `12.` at the end of a sentence is 12. */
-function normal(token: string): string {
+function normalizeClaim(token: string): string {
   const bare = /[\p{L}\p{N}]$/u.test(token) ? token : token.replace(/(?<![._:@/+#-])[._:@/+#-]+$/u, "");
   return PLAIN_NUMBER.test(bare) ? String(Number(bare)) : bare.toLowerCase();
 }

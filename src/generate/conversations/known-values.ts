@@ -5,7 +5,7 @@ import { toolSubject } from "./tool-subject.ts";
 import type { FlowInput } from "./tool-flow.ts";
 import { fieldsOf, inputKey, type OutputField } from "./value-keys.ts";
 import { isIdName, idNoun } from "./id-names.ts";
-import { plainName } from "../../schema/example/name-words.ts";
+import { normalizeName } from "../../schema/example/name-words.ts";
 
 /** A value that can be the input of a call. */
 export interface KnownValue {
@@ -27,28 +27,28 @@ export class KnownValues {
   readonly #paid = new Map<string, number>();
 
   /** Remembers the result of a call. @param tool the tool's id in the catalog */
-  learnResult(tool: string, { name, status, output }: ToolResult): void {
+  addResult(tool: string, { name, status, output }: ToolResult): void {
     if ((status !== "ok" && status !== "partial") || output === undefined) return;
     const fields = fieldsOf(output, toolSubject(name).noun);
-    this.#learnPaid(fields);
+    this.#addPaidAmounts(fields);
     const seen = new Set<string>();
-    for (const { name: field, key, noun, ofList, onTop, value } of fields) {
+    for (const { name: field, key, noun, ofList, isTopLevel, value } of fields) {
       const known = { value, noun, ofList };
-      if (onTop) keep(this.#byField, `${tool} ${field}`, known);
+      if (isTopLevel) setNewest(this.#byField, `${tool} ${field}`, known);
       if (key === "" || seen.has(key)) continue; // the thing itself comes before things nested in it
       seen.add(key);
-      keep(this.#byKey, key, known);
+      setNewest(this.#byKey, key, known);
     }
   }
 
   /** Returns the amount that was paid for the thing with this id; undefined if no result has it. */
-  paidFor(id: string | number): number | undefined {
+  findPaidAmount(id: string | number): number | undefined {
     return this.#paid.get(String(id));
   }
 
-  #learnPaid(fields: readonly OutputField<string | number>[]): void {
+  #addPaidAmounts(fields: readonly OutputField<string | number>[]): void {
     const amounts = fields.flatMap(({ name, value }) =>
-      PAID.test(plainName(name)) && typeof value === "number" && value > 0 ? [value] : [],
+      PAID.test(normalizeName(name)) && typeof value === "number" && value > 0 ? [value] : [],
     );
     if (amounts.length === 0) return;
     for (const { name, value } of fields)
@@ -57,17 +57,17 @@ export class KnownValues {
   }
 
   /** Remembers the values that the user gave for a call. */
-  learnGiven(qualifiedName: string, given: JsonObject): void {
+  addGivenValues(qualifiedName: string, given: JsonObject): void {
     const { noun } = toolSubject(qualifiedName);
     for (const [name, value] of Object.entries(given)) {
       const key = inputKey(name, noun);
       if (key === "" || (typeof value !== "string" && typeof value !== "number") || this.#byKey.has(key)) continue;
-      keep(this.#byKey, key, { value, noun: isIdName(name) ? idNoun(name) || noun : "", ofList: false });
+      setNewest(this.#byKey, key, { value, noun: isIdName(name) ? idNoun(name) || noun : "", ofList: false });
     }
   }
 
   /** Forgets the thing that a call removed, so that it is not requested again. */
-  forget(qualifiedName: string, input: JsonObject): void {
+  removeValues(qualifiedName: string, input: JsonObject): void {
     const { noun } = toolSubject(qualifiedName);
     for (const [name, value] of Object.entries(input)) {
       if (!isIdName(name)) continue;
@@ -78,7 +78,7 @@ export class KnownValues {
   }
 
   /** Returns the newest value for an input; an edge of the dataflow graph takes precedence over a name. */
-  find({ key, edges }: FlowInput): KnownValue | undefined {
+  findValue({ key, edges }: FlowInput): KnownValue | undefined {
     for (const { tool, name } of edges) {
       const known = this.#byField.get(`${tool} ${name}`);
       if (known !== undefined) return known;
@@ -87,7 +87,7 @@ export class KnownValues {
   }
 }
 
-function keep(values: Map<string, KnownValue>, key: string, known: KnownValue): void {
+function setNewest(values: Map<string, KnownValue>, key: string, known: KnownValue): void {
   if (values.size >= MAX_VALUES && !values.has(key)) return;
   values.delete(key);
   values.set(key, known);

@@ -4,12 +4,12 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkReasoningEffort, collectReply, endedWell, type Model, type ModelRequest } from "../../core/model.ts";
 import type { AnsweredTurn, ConversationWriter, PlannedTurn, WriterOptions, WritingReport } from "./conversation-writer.ts";
-import { behindThinking } from "../../engine/lm/read-reply.ts";
-import { Grounds } from "./grounding.ts";
+import { textAfterThinking } from "../../engine/lm/read-reply.ts";
+import { GroundedValues } from "./grounding.ts";
 import { isIdName } from "./id-names.ts";
 import { plainWriter } from "./plain-writer.ts";
-import { outputOf } from "./words/answer-words.ts";
-import { spokenDay } from "./words/value-words.ts";
+import { readOutput } from "./words/answer-words.ts";
+import { formatDay } from "./words/value-words.ts";
 
 /** Options for a model that writes texts. */
 export interface ModelWriterOptions extends Pick<ModelRequest, "temperature" | "maxOutputTokens" | "reasoningEffort"> {
@@ -56,7 +56,7 @@ work nothing out. Where a call failed, say that it failed and why. Answer with t
 const MAX_RESULT_CHARS = 20_000;
 
 /** Returns the problem of a text; undefined if there is none. */
-type Judge = (text: string) => string | undefined;
+type FindProblem = (text: string) => string | undefined;
 
 class ModelWriter implements ConversationWriter {
   readonly name: string;
@@ -86,89 +86,89 @@ class ModelWriter implements ConversationWriter {
         Object.entries(taken).map(([name, { noun, value }]) => [name, { of: noun, ...omitUndefined({ value }) }]),
       ),
     }));
-    const judge: Judge = (text) => {
-      const missing = valuesToSay(turn).filter((value) => !says(text, value));
+    const findProblem: FindProblem = (text) => {
+      const missing = requiredValues(turn).filter((value) => !mentionsValue(text, value));
       return missing.length === 0 ? undefined : `These values are missing: ${missing.map((value) => JSON.stringify(value)).join(", ")}.`;
     };
     const text = await this.#ask(
-      { system: REQUEST_SYSTEM, content: JSON.stringify({ isFirstMessage: turn.index === 0, calls }), judge },
+      { system: REQUEST_SYSTEM, content: JSON.stringify({ isFirstMessage: turn.index === 0, calls }), findProblem },
       options,
     );
     return text ?? plainWriter().request(turn, options);
   }
 
   async answer(turn: AnsweredTurn, options: WriterOptions): Promise<string> {
-    const grounds = new Grounds();
+    const grounds = new GroundedValues();
     grounds.addText(turn.request);
     const results = turn.calls.map(({ tool, result }) => {
       const { status, error } = result;
       grounds.addResult(result);
-      const output = outputOf(result);
+      const output = readOutput(result);
       return {
         does: tool?.description,
         status,
-        ...omitUndefined({ output: output === null ? undefined : cut(output), error: error?.message }),
+        ...omitUndefined({ output: output === null ? undefined : truncateOutput(output), error: error?.message }),
       };
     });
-    const judge: Judge = (text) => {
-      const missing = grounds.missing(text);
+    const findProblem: FindProblem = (text) => {
+      const missing = grounds.findUngrounded(text);
       return missing.length === 0 ? undefined : `No result contains: ${missing.join(", ")}.`;
     };
     const content = JSON.stringify({ request: turn.request, results, notDone: turn.unmade.map(({ description }) => description) });
-    return (await this.#ask({ system: ANSWER_SYSTEM, content, judge }, options)) ?? plainWriter().answer(turn, options);
+    return (await this.#ask({ system: ANSWER_SYSTEM, content, findProblem }, options)) ?? plainWriter().answer(turn, options);
   }
 
   /** Returns the model's text; undefined if both attempts had problems. */
   async #ask(
-    { system, content, judge }: { readonly system: string; readonly content: string; readonly judge: Judge },
+    { system, content, findProblem }: { readonly system: string; readonly content: string; readonly findProblem: FindProblem },
     { signal }: WriterOptions,
   ): Promise<string | undefined> {
     const { model, instructions, temperature, maxOutputTokens, reasoningEffort } = this.#options;
-    const told = instructions === undefined ? system : `${system}\n\n${instructions}`;
-    let asked = content;
+    const systemPrompt = instructions === undefined ? system : `${system}\n\n${instructions}`;
+    let prompt = content;
     for (let attempt = 1; attempt <= 2; attempt++) {
       if (attempt === 1) this.#written++;
       else this.#retried++;
       const request: ModelRequest = {
-        system: told,
-        messages: [{ role: "user", at: 0, content: asked }],
+        system: systemPrompt,
+        messages: [{ role: "user", at: 0, content: prompt }],
         ...omitUndefined({ temperature, maxOutputTokens, reasoningEffort }),
       };
       const reply = await collectReply(model.stream(request, { signal }));
-      const text = reply !== undefined && endedWell(reply.finish) ? behindThinking(reply.text).trim() : "";
-      const problem = text === "" ? "The text was missing or incomplete." : judge(text);
+      const text = reply !== undefined && endedWell(reply.finish) ? textAfterThinking(reply.text).trim() : "";
+      const problem = text === "" ? "The text was missing or incomplete." : findProblem(text);
       if (problem === undefined) return text;
-      asked = `${content}\n\nYour last text was: ${JSON.stringify(text)}\n${problem} Write it again.`;
+      prompt = `${content}\n\nYour last text was: ${JSON.stringify(text)}\n${problem} Write it again.`;
     }
     this.#byCode++;
     return undefined;
   }
 }
 
-function cut(output: JsonValue): JsonValue {
+function truncateOutput(output: JsonValue): JsonValue {
   const text = JSON.stringify(output);
   return text.length <= MAX_RESULT_CHARS ? output : text.slice(0, MAX_RESULT_CHARS);
 }
 
 /** Returns the numbers that the request must contain, and the strings that are ids or have a digit. */
-function valuesToSay({ calls }: PlannedTurn): readonly (string | number)[] {
+function requiredValues({ calls }: PlannedTurn): readonly (string | number)[] {
   return calls.flatMap(({ given }) =>
     Object.entries(given).flatMap(([name, value]) =>
-      scalarsIn(value).filter((one) => typeof one === "number" || isIdName(name) || /\d/u.test(one)),
+      collectScalars(value).filter((one) => typeof one === "number" || isIdName(name) || /\d/u.test(one)),
     ),
   );
 }
 
-function scalarsIn(value: JsonValue): readonly (string | number)[] {
+function collectScalars(value: JsonValue): readonly (string | number)[] {
   if (typeof value === "string" || typeof value === "number") return [value];
   return typeof value === "object" && value !== null
-    ? Object.values(value).flatMap((one: JsonValue) => (typeof one === "object" ? [] : scalarsIn(one)))
+    ? Object.values(value).flatMap((one: JsonValue) => (typeof one === "object" ? [] : collectScalars(one)))
     : [];
 }
 
-function says(text: string, value: string | number): boolean {
-  if (typeof value === "string") return text.includes(value) || text.includes(spokenDay(value) ?? value);
-  const grounds = new Grounds();
+function mentionsValue(text: string, value: string | number): boolean {
+  if (typeof value === "string") return text.includes(value) || text.includes(formatDay(value) ?? value);
+  const grounds = new GroundedValues();
   grounds.addText(text);
-  return grounds.has(String(Math.abs(value)));
+  return grounds.hasClaim(String(Math.abs(value)));
 }

@@ -1,11 +1,11 @@
 import type { ConversationWriter } from "./conversation-writer.ts";
-import { answerWords } from "./words/answer-words.ts";
-import { requestWords } from "./words/request-words.ts";
+import { formatAnswer } from "./words/answer-words.ts";
+import { formatRequest } from "./words/request-words.ts";
 
 const PLAIN_WRITER: ConversationWriter = {
   name: "code",
-  request: (turn, { random }) => requestWords(turn, random),
-  answer: (turn, { random }) => answerWords(turn, random),
+  request: (turn, { random }) => formatRequest(turn, random),
+  answer: (turn, { random }) => formatAnswer(turn, random),
 };
 
 /**

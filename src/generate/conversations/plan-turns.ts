@@ -15,12 +15,12 @@ import { exampleValue } from "../../schema/example/example-value.ts";
 import type { CatalogTool } from "../catalog.ts";
 import type { PlannedCall, TakenValue } from "./conversation-writer.ts";
 import { inputParameters } from "../tool-parameters.ts";
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { isIdName } from "./id-names.ts";
-import { isVoid } from "./words/value-words.ts";
+import { isEmptyValue } from "./words/value-words.ts";
 import { KnownValues, type KnownValue } from "./known-values.ts";
 import type { FlowInput, ToolFlow } from "./tool-flow.ts";
-import { plainName } from "../../schema/example/name-words.ts";
+import { normalizeName } from "../../schema/example/name-words.ts";
 
 /** A call that may still need values of earlier calls of its turn. */
 export interface DraftCall extends PlannedCall {
@@ -29,7 +29,7 @@ export interface DraftCall extends PlannedCall {
   /** The whole input; values that are still awaited are examples. */
   readonly input: JsonObject;
   /** Inputs whose values a result of the same turn provides. */
-  readonly awaited: readonly FlowInput[];
+  readonly pendingInputs: readonly FlowInput[];
 }
 
 export interface TurnPlannerOptions {
@@ -45,19 +45,19 @@ export interface TurnPlannerOptions {
 
 /** Maximum number of calls in one turn. */
 const MAX_IN_TURN = 3;
-const CHAINED = 0.55;
-const PARALLEL = 0.3;
+const CHAINED_PROBABILITY = 0.55;
+const PARALLEL_PROBABILITY = 0.3;
 /** Probability that a known value that is not an id is used again. */
-const SAME_AGAIN = 0.8;
+const REUSE_PROBABILITY = 0.8;
 /** Probability that an optional property is left out. */
-const LEFT_OUT = 0.45;
+const OMISSION_PROBABILITY = 0.45;
 
 export class TurnPlanner {
   readonly #options: TurnPlannerOptions;
   readonly #known = new KnownValues();
   /** Index of the next tool. */
   #next = 0;
-  #made = 0;
+  #callCount = 0;
 
   constructor(options: TurnPlannerOptions) {
     this.#options = options;
@@ -67,14 +67,14 @@ export class TurnPlanner {
   next(): readonly DraftCall[] {
     const { tools, count, random } = this.#options;
     const drafts: DraftCall[] = [];
-    const most = Math.min(MAX_IN_TURN, count - this.#made);
+    const most = Math.min(MAX_IN_TURN, count - this.#callCount);
     for (let tries = tools.length; drafts.length < most && (drafts.length > 0 || tries > 0); tries--) {
       const tool = tools[this.#next % tools.length];
       if (tool === undefined) break;
-      const joins = drafts.length === 0 ? "first" : this.#joins(tool, drafts);
+      const joins = drafts.length === 0 ? "first" : this.#chooseJoin(tool, drafts);
       if (joins === undefined) break;
       this.#next++;
-      const draft = this.#draft(tool, { earlier: drafts, parallel: joins === "parallel" });
+      const draft = this.#createDraft(tool, { earlier: drafts, parallel: joins === "parallel" });
       if (draft !== undefined) drafts.push(draft);
       else if (drafts.length > 0) break;
       if (random.next() < 1 / 3 && drafts.length > 0 && joins !== "first") break;
@@ -83,19 +83,19 @@ export class TurnPlanner {
   }
 
   /** Returns how the tool's call joins the calls of the turn; undefined if it must be in the next one. */
-  #joins({ id, tool }: CatalogTool, drafts: readonly DraftCall[]): "chained" | "parallel" | undefined {
+  #chooseJoin({ id, tool }: CatalogTool, drafts: readonly DraftCall[]): "chained" | "parallel" | undefined {
     const { flow, random } = this.#options;
     if (drafts.some((draft) => draft.id === id)) return undefined;
-    if (refundIn(tool) !== undefined) return undefined; // the amount paid is only known after the turn
-    const isFed = flow.inputsOf(id).some((input) => drafts.some((draft) => flow.fieldFor(draft.id, input) !== undefined));
-    const isAllParallel = drafts.every(({ awaited }) => awaited.length === 0);
+    if (findRefundInput(tool) !== undefined) return undefined; // the amount paid is only known after the turn
+    const isLinked = flow.inputsOf(id).some((input) => drafts.some((draft) => flow.findSourceField(draft.id, input) !== undefined));
+    const isAllParallel = drafts.every(({ pendingInputs }) => pendingInputs.length === 0);
     const roll = random.next();
-    if (isFed) return roll < CHAINED ? "chained" : undefined;
-    return isAllParallel && roll < PARALLEL ? "parallel" : undefined;
+    if (isLinked) return roll < CHAINED_PROBABILITY ? "chained" : undefined;
+    return isAllParallel && roll < PARALLEL_PROBABILITY ? "parallel" : undefined;
   }
 
   /** Returns the draft of a call; undefined if no input can be generated for the tool. */
-  #draft(
+  #createDraft(
     { id, qualifiedName, tool }: CatalogTool,
     place: { readonly earlier: readonly DraftCall[]; readonly parallel: boolean },
   ): DraftCall | undefined {
@@ -104,71 +104,71 @@ export class TurnPlanner {
     if (drawn === undefined) return undefined;
     const inputs = new Map(flow.inputsOf(id).map((input) => [input.name, input]));
     const taken: Record<string, TakenValue> = {};
-    const awaited: FlowInput[] = [];
+    const pendingInputs: FlowInput[] = [];
     let input: JsonObject = drawn;
     for (const name of Object.keys(drawn)) {
       const flowing = inputs.get(name);
       if (flowing === undefined) continue;
-      const giver = place.parallel ? undefined : place.earlier.findLast((draft) => flow.fieldFor(draft.id, flowing) !== undefined);
-      if (giver !== undefined) {
-        const field = flow.fieldFor(giver.id, flowing);
+      const producer = place.parallel ? undefined : place.earlier.findLast((draft) => flow.findSourceField(draft.id, flowing) !== undefined);
+      if (producer !== undefined) {
+        const field = flow.findSourceField(producer.id, flowing);
         taken[name] = { noun: field?.noun ?? "", ofList: field?.ofList ?? false, isId: flowing.isId };
-        awaited.push(flowing);
+        pendingInputs.push(flowing);
         continue;
       }
-      const known = this.#known.find(flowing);
-      if (known === undefined || (!flowing.isId && random.next() >= SAME_AGAIN)) continue;
-      const fitted = withValue(tool, { input, name, known });
+      const known = this.#known.findValue(flowing);
+      if (known === undefined || (!flowing.isId && random.next() >= REUSE_PROBABILITY)) continue;
+      const fitted = withKnownValue(tool, { input, name, known });
       if (fitted === undefined) continue;
       input = fitted;
       taken[name] = { ...known, isId: flowing.isId };
     }
-    input = this.#withinPaid(tool, input);
+    input = this.#limitRefund(tool, input);
     const given = Object.fromEntries(Object.entries(input).filter(([name]) => !Object.hasOwn(taken, name)));
-    return { id, tool, qualifiedName, given, taken, parallel: place.parallel && parallelCalls, input, awaited };
+    return { id, tool, qualifiedName, given, taken, parallel: place.parallel && parallelCalls, input, pendingInputs };
   }
 
   /** Limits a refund to the amount paid for the thing that the input names. */
-  #withinPaid(tool: Tool, input: JsonObject): JsonObject {
-    const name = refundIn(tool);
+  #limitRefund(tool: Tool, input: JsonObject): JsonObject {
+    const name = findRefundInput(tool);
     const amount = name === undefined ? undefined : input[name];
     if (name === undefined || (typeof amount !== "number" && typeof amount !== "string")) return input;
     const paid = Object.entries(input).flatMap(([key, value]) =>
-      isIdName(key) && (typeof value === "string" || typeof value === "number") ? (this.#known.paidFor(value) ?? []) : [],
+      isIdName(key) && (typeof value === "string" || typeof value === "number") ? (this.#known.findPaidAmount(value) ?? []) : [],
     );
     const [most] = paid;
     if (most === undefined || !(Number(amount) > most)) return input;
-    return withValue(tool, { input, name, known: { value: most, noun: "", ofList: false } }) ?? input;
+    return withKnownValue(tool, { input, name, known: { value: most, noun: "", ofList: false } }) ?? input;
   }
 
   /** Returns the call with its awaited values; undefined if a result does not provide them. */
-  callOf(draft: DraftCall, results: readonly DraftResult[]): DraftedCall | undefined {
+  completeCall(draft: DraftCall, results: readonly DraftResult[]): DraftedCall | undefined {
     let { input } = draft;
-    if (draft.awaited.length > 0) {
+    if (draft.pendingInputs.length > 0) {
       const own = new KnownValues();
-      for (const { id, result } of results) own.learnResult(id, result);
-      for (const flowing of draft.awaited) {
-        const known = own.find(flowing);
-        const fitted = known === undefined ? undefined : withValue(draft.tool, { input, name: flowing.name, known });
+      for (const { id, result } of results) own.addResult(id, result);
+      for (const flowing of draft.pendingInputs) {
+        const known = own.findValue(flowing);
+        const fitted = known === undefined ? undefined : withKnownValue(draft.tool, { input, name: flowing.name, known });
         if (fitted === undefined) return undefined;
         input = fitted;
       }
     }
-    this.#made++;
+    this.#callCount++;
     return { name: draft.qualifiedName, input };
   }
 
   /** Remembers the values of the turn, which later turns can use. */
-  learn(drafts: readonly DraftCall[], results: readonly DraftResult[]): void {
-    for (const { qualifiedName, given } of drafts) this.#known.learnGiven(qualifiedName, given);
+  recordTurn(drafts: readonly DraftCall[], results: readonly DraftResult[]): void {
+    for (const { qualifiedName, given } of drafts) this.#known.addGivenValues(qualifiedName, given);
     for (const { id, result, input } of results) {
-      this.#known.learnResult(id, result);
-      if (result.status === "ok" && toolSubject(result.name).verb === "remove") this.#known.forget(result.name, input);
+      this.#known.addResult(id, result);
+      if (result.status === "ok" && toolSubject(result.name).verb === "remove") this.#known.removeValues(result.name, input);
     }
   }
 
   get isDone(): boolean {
-    return this.#made >= this.#options.count;
+    return this.#callCount >= this.#options.count;
   }
 }
 
@@ -193,21 +193,21 @@ const MAX_INPUT_ITEMS = 2;
 const MAX_READ = 200;
 /** Maximum number of draws for an input that the tool's own rules accept. */
 const MAX_DRAWS = 100;
-const refunds = new WeakMap<Tool, { readonly input: string | undefined }>();
+const refundInputs = new WeakMap<Tool, { readonly input: string | undefined }>();
 
 /** Returns the input that is the amount of a refund; undefined if the tool makes no refunds. */
-function refundIn(tool: Tool): string | undefined {
-  return getOrAdd(refunds, tool, () => ({ input: readRefund(tool) })).input;
+function findRefundInput(tool: Tool): string | undefined {
+  return getOrAdd(refundInputs, tool, () => ({ input: readRefundInput(tool) })).input;
 }
 
-function readRefund({ name: toolName, description, inputSchema }: Tool): string | undefined {
+function readRefundInput({ name: toolName, description, inputSchema }: Tool): string | undefined {
   if (!REFUND.test(toolName) && !REFUND.test(description.slice(0, MAX_READ))) return undefined;
-  return inputParameters(inputSchema).find(({ name }) => REFUNDED.test(plainName(name)))?.name;
+  return inputParameters(inputSchema).find(({ name }) => REFUNDED.test(normalizeName(name)))?.name;
 }
 
 const validators = new WeakMap<object, Validator>();
 
-function fits(schema: JsonSchema, input: JsonObject): boolean {
+function matchesSchema(schema: JsonSchema, input: JsonObject): boolean {
   if (typeof schema !== "object") return schema;
   return getOrAdd(validators, schema, () => compileSchema(schema)).check(input);
 }
@@ -216,7 +216,7 @@ function fits(schema: JsonSchema, input: JsonObject): boolean {
  * Whether the tool's own rules, which its schema does not express, accept the input, read as for a call. Rules that throw refuse every input; a
  * `parseInput` that returns a promise is assumed to accept it.
  */
-function isAllowed({ validate, parseInput }: Tool, input: JsonObject): boolean {
+function passesToolRules({ validate, parseInput }: Tool, input: JsonObject): boolean {
   if (validate === undefined && parseInput === undefined) return true;
   try {
     const given = copyJson(input).value as JsonObject; // frozen, as in a real call: rules that modify it would modify the dataset
@@ -224,7 +224,7 @@ function isAllowed({ validate, parseInput }: Tool, input: JsonObject): boolean {
     if (parseInput === undefined) return true;
     const parsed = parseInput(given);
     if (!isPromiseLike(parsed)) return !("issues" in readParsed(parsed, "input"));
-    late.add(parseInput);
+    asyncParsers.add(parseInput);
     void Promise.resolve(parsed).then(undefined, () => {}); // the call reports the error
     return true;
   } catch {
@@ -233,7 +233,7 @@ function isAllowed({ validate, parseInput }: Tool, input: JsonObject): boolean {
 }
 
 /** Returns the input with a known value, converted to the type that the schema requires; undefined if it does not fit. */
-function withValue(
+function withKnownValue(
   tool: Tool,
   { input, name, known: { value } }: { readonly input: JsonObject; readonly name: string; readonly known: KnownValue },
 ): JsonObject | undefined {
@@ -243,7 +243,7 @@ function withValue(
     : [value, ...(typeof value === "number" ? [String(value)] : isNumber ? [Number(value)] : [])];
   for (const spelling of spellings) {
     const changed = { ...input, [name]: spelling };
-    if (fits(tool.inputSchema, changed) && isAllowed(tool, changed)) return changed;
+    if (matchesSchema(tool.inputSchema, changed) && passesToolRules(tool, changed)) return changed;
   }
   return undefined;
 }
@@ -252,14 +252,14 @@ function withValue(
 function drawInput(tool: Tool, random: Random): JsonObject | undefined {
   const { inputSchema } = tool;
   if (typeof inputSchema !== "object") return {};
-  const { isDeclaring, subject, about } = getOrAdd(inputFacts, tool, () => readInputFacts(tool, inputSchema));
+  const { restrictsValues, subject, about } = getOrAdd(inputFacts, tool, () => readInputFacts(tool, inputSchema));
   try {
-    if (!isDeclaring && fits(inputSchema, {}) && isAllowed(tool, {})) return {};
+    if (!restrictsValues && matchesSchema(inputSchema, {}) && passesToolRules(tool, {})) return {};
     for (let tries = 0; tries < MAX_DRAWS; tries++) {
       const { value, valid } = exampleValue(inputSchema, { random, subject, maxItems: MAX_INPUT_ITEMS, about });
-      if (!valid || !isJsonObject(value) || !fits(inputSchema, value)) return undefined;
-      const input = withoutSome(inputSchema, value, random);
-      if (isAllowed(tool, input)) return input;
+      if (!valid || !isJsonObject(value) || !matchesSchema(inputSchema, value)) return undefined;
+      const input = omitOptionalInputs(inputSchema, value, random);
+      if (passesToolRules(tool, input)) return input;
     }
     return undefined;
   } catch {
@@ -268,48 +268,48 @@ function drawInput(tool: Tool, random: Random): JsonObject | undefined {
 }
 
 interface InputFacts {
-  readonly isDeclaring: boolean;
+  readonly restrictsValues: boolean;
   readonly subject: { readonly noun: string };
   readonly about: string;
 }
 
 /** Seeds of the draws that must all fail before a tool counts as not callable. */
 const TRIALS = ["first", "second", "third"];
-const callable = new WeakMap<Tool, boolean>();
+const callableTools = new WeakMap<Tool, boolean>();
 
 /** Whether an input can be generated for the tool. */
 export function canBeCalled(tool: Tool): boolean {
-  return getOrAdd(callable, tool, () => TRIALS.some((trial) => drawInput(tool, seededRandom(trial)) !== undefined));
+  return getOrAdd(callableTools, tool, () => TRIALS.some((trial) => drawInput(tool, seededRandom(trial)) !== undefined));
 }
 
 /** Every `parseInput` that has returned a promise. */
-const late = new WeakSet<object>();
+const asyncParsers = new WeakSet<object>();
 
 /** Whether the rules of a tool are asynchronous, which is known once an input was generated for it. */
-export function answersLater({ parseInput }: Tool): boolean {
-  return parseInput !== undefined && late.has(parseInput);
+export function hasAsyncRules({ parseInput }: Tool): boolean {
+  return parseInput !== undefined && asyncParsers.has(parseInput);
 }
 
 const inputFacts = new WeakMap<Tool, InputFacts>();
 
 function readInputFacts(tool: Tool, schema: object): InputFacts {
   const { noun } = toolSubject(tool.name);
-  return { isDeclaring: isDeclaring(schema), subject: { noun }, about: topicText(tool, noun) };
+  return { restrictsValues: restrictsValues(schema), subject: { noun }, about: topicText(tool, noun) };
 }
 
 /** Leaves out some optional properties, because people do not state everything. */
-function withoutSome(schema: JsonSchema, input: JsonObject, random: Random): JsonObject {
+function omitOptionalInputs(schema: JsonSchema, input: JsonObject, random: Random): JsonObject {
   const required =
     typeof schema === "object" && Array.isArray(schema["required"]) ? new Set<unknown>(schema["required"]) : new Set<unknown>();
   const kept = Object.entries(input).filter(([name, value]) => {
-    const isSaid = random.next() >= LEFT_OUT;
-    return required.has(name) || (isSaid && !isUnsaid(schema, name, value));
+    const isStated = random.next() >= OMISSION_PROBABILITY;
+    return required.has(name) || (isStated && !isUsuallyOmitted(schema, name, value));
   });
   const [first] = Object.entries(input);
-  const some = kept.length === 0 && first !== undefined && !isVoid(first[1]) ? [first] : kept;
+  const some = kept.length === 0 && first !== undefined && !isEmptyValue(first[1]) ? [first] : kept;
   if (some.length === Object.keys(input).length) return input;
   const fewer = Object.fromEntries(some);
-  return fits(schema, fewer) ? fewer : input;
+  return matchesSchema(schema, fewer) ? fewer : input;
 }
 
 /** Inputs that request a later page of a list; their values come from the first page. */
@@ -317,23 +317,23 @@ const LATER_PAGE =
   /^(?:page|page_?(?:number|no|num|index)|offset|skip|start_index|cursor|.*_cursor|.*page_token|continuation_token|starting_after|ending_before)$/u;
 
 /** Whether users leave a value out: an empty value, a default, a later page, or an object without declared properties. */
-function isUnsaid(schema: JsonSchema, name: string, value: JsonValue): boolean {
-  if (isVoid(value)) return true;
-  const property: unknown = typeof schema === "object" ? Object(own(Object(schema["properties"]), name)) : {};
+function isUsuallyOmitted(schema: JsonSchema, name: string, value: JsonValue): boolean {
+  if (isEmptyValue(value)) return true;
+  const property: unknown = typeof schema === "object" ? Object(getOwn(Object(schema["properties"]), name)) : {};
   const { default: fallback, properties } = Object(property);
-  if (LATER_PAGE.test(plainName(name))) return true;
+  if (LATER_PAGE.test(normalizeName(name))) return true;
   if (typeof value !== "number" && fallback !== undefined && JSON.stringify(fallback) === JSON.stringify(value)) return true;
   return isJsonObject(value) && properties === undefined;
 }
 
 /** Whether the schema restricts its values. `properties: {}` does not, and an object without restrictions is better left empty. */
-function isDeclaring(schema: object): boolean {
-  return Object.entries(schema).some(([keyword, value]) => DECLARING.has(keyword) && !(isEmpty(value) && NAMING.has(keyword)));
+function restrictsValues(schema: object): boolean {
+  return Object.entries(schema).some(([keyword, value]) => RESTRICTING_KEYWORDS.has(keyword) && !(isEmpty(value) && NAMING_KEYWORDS.has(keyword)));
 }
 
 function isEmpty(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
-const NAMING: ReadonlySet<string> = new Set(["properties", "required"]);
-const DECLARING: ReadonlySet<string> = new Set([...NAMING, "$ref", "allOf", "anyOf", "oneOf", "const", "enum"]);
+const NAMING_KEYWORDS: ReadonlySet<string> = new Set(["properties", "required"]);
+const RESTRICTING_KEYWORDS: ReadonlySet<string> = new Set([...NAMING_KEYWORDS, "$ref", "allOf", "anyOf", "oneOf", "const", "enum"]);

@@ -18,7 +18,7 @@ import { TemplateReferences, callIds } from "./template-references.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /** The session and settings with which a conversation is played. */
-export interface ConversationPlace {
+export interface PlayContext {
   readonly session: RuntimeSession;
   readonly signal: AbortSignal;
   readonly allow: Visibility | undefined;
@@ -29,7 +29,7 @@ export interface ConversationPlace {
 }
 
 /** How a conversation ended. */
-export interface ConversationEnd {
+export interface PlayEnd {
   /** Why the model stopped, if a model played it. */
   readonly stop?: StopReason;
   /** The error because of which the rest is missing. */
@@ -37,70 +37,70 @@ export interface ConversationEnd {
 }
 
 /** The end of a complete conversation. */
-export const WHOLE: ConversationEnd = Object.freeze({});
+export const COMPLETE: PlayEnd = Object.freeze({});
 
 /** The template and the writer of a scripted conversation. */
-export interface ScriptedPart {
+export interface ScriptedPlay {
   readonly template: ConversationTemplate;
   /** Writes the missing answers of turns; undefined = they stay without. */
   readonly writer: ConversationWriter | undefined;
   readonly random: Random;
-  readonly toolNamed: (name: string) => Tool | undefined;
+  readonly findTool: (name: string) => Tool | undefined;
 }
 
 /** Plays the messages and calls of the template, resolving references. One without a value ends the conversation before its message. */
-export async function playScripted(part: ScriptedPart, place: ConversationPlace): Promise<ConversationEnd> {
-  const { messages } = part.template;
+export async function playScripted(play: ScriptedPlay, context: PlayContext): Promise<PlayEnd> {
+  const { messages } = play.template;
   const references = new TemplateReferences(messages);
   const ids = callIds(messages);
-  const turn = new OpenTurn(part, place);
+  const turn = new UnansweredTurn(play, context);
   for (const [index, message] of messages.entries()) {
-    place.signal.throwIfAborted();
-    if (message.role === "user") await turn.answer();
-    const content = references.fill(message.content ?? "");
+    context.signal.throwIfAborted();
+    if (message.role === "user") await turn.writeAnswer();
+    const content = references.fillText(message.content ?? "");
     const calls = message.role === "assistant" ? (message.calls ?? []) : [];
-    const resolved = calls.map((call, at): ToolCall => ({ ...call, id: ids[index]?.[at] ?? "", input: references.resolve(call) }));
-    if (content !== "") await place.session.addMessage({ role: message.role, content });
-    turn.said(message.role, content);
+    const resolved = calls.map((call, at): ToolCall => ({ ...call, id: ids[index]?.[at] ?? "", input: references.resolveInput(call) }));
+    if (content !== "") await context.session.addMessage({ role: message.role, content });
+    turn.addMessage(message.role, content);
     if (resolved.length === 0) continue;
-    const results = await runCalls(resolved, place);
-    for (const [at, result] of results.entries()) references.learn(resolved[at]?.id ?? "", result);
-    turn.answered(resolved, results);
+    const results = await runCalls(resolved, context);
+    for (const [at, result] of results.entries()) references.addResult(resolved[at]?.id ?? "", result);
+    turn.addResults(resolved, results);
   }
-  await turn.answer();
-  return WHOLE;
+  await turn.writeAnswer();
+  return COMPLETE;
 }
 
 /** The results since the last message of the assistant. */
-class OpenTurn {
-  readonly #part: ScriptedPart;
-  readonly #place: ConversationPlace;
+class UnansweredTurn {
+  readonly #play: ScriptedPlay;
+  readonly #context: PlayContext;
   #index = 0;
   #request = "";
   #calls: AnsweredCall[] = [];
 
-  constructor(part: ScriptedPart, place: ConversationPlace) {
-    this.#part = part;
-    this.#place = place;
+  constructor(play: ScriptedPlay, context: PlayContext) {
+    this.#play = play;
+    this.#context = context;
   }
 
-  said(role: TemplateMessage["role"], content: string): void {
+  addMessage(role: TemplateMessage["role"], content: string): void {
     if (role === "user") this.#request = content;
     if (role === "assistant" && content !== "") this.#calls = [];
   }
 
-  answered(calls: readonly ToolCall[], results: readonly ToolResult[]): void {
-    const answered = results.map((result, at) => ({
-      tool: this.#part.toolNamed(result.name),
+  addResults(calls: readonly ToolCall[], results: readonly ToolResult[]): void {
+    const addResults = results.map((result, at) => ({
+      tool: this.#play.findTool(result.name),
       input: (calls[at]?.input ?? {}) as JsonValue,
       result,
     })); // a template is JSON
-    this.#calls.push(...answered);
+    this.#calls.push(...addResults);
   }
 
-  async answer(): Promise<void> {
-    const { writer, random } = this.#part;
-    const { session, signal } = this.#place;
+  async writeAnswer(): Promise<void> {
+    const { writer, random } = this.#play;
+    const { session, signal } = this.#context;
     const calls = this.#calls;
     if (writer === undefined || calls.length === 0) return;
     this.#calls = [];
@@ -112,7 +112,7 @@ class OpenTurn {
 /** Runs the calls of one message, in one message each if a message may not have several. */
 export async function runCalls(
   calls: readonly ToolCall[],
-  { session, signal, allow, variation, parallelCalls }: ConversationPlace,
+  { session, signal, allow, variation, parallelCalls }: PlayContext,
 ): Promise<readonly ToolResult[]> {
   const options = omitUndefined({ signal, allow, variation });
   if (parallelCalls) return await session.execute(calls, options);
@@ -122,7 +122,7 @@ export async function runCalls(
 }
 
 /** The plan, tools and system prompt of a played conversation. */
-export interface ModelPart {
+export interface ModelPlay {
   readonly plan: PlayedPlan;
   readonly tools: readonly ModelTool[];
   readonly system: string | undefined;
@@ -131,9 +131,9 @@ export interface ModelPart {
 /** Sends the user messages one after the other, each after the model has answered the one before. */
 export async function playWithModel(
   messages: readonly TemplateMessage[],
-  { session, signal, allow, variation, parallelCalls }: ConversationPlace,
-  { plan: { model, loop: options = {} }, tools, system }: ModelPart,
-): Promise<ConversationEnd> {
+  { session, signal, allow, variation, parallelCalls }: PlayContext,
+  { plan: { model, loop: options = {} }, tools, system }: ModelPlay,
+): Promise<PlayEnd> {
   const loop = createLoop({
     ...options,
     calls: { ...options.calls, variation },
@@ -149,15 +149,15 @@ export async function playWithModel(
     if (role !== "user") continue;
     const result = await loop.run(content, { signal });
     stop = result.reason;
-    if (stop === "model-error") return { stop, error: errorOf(result.error, result.detail) };
-    if (!GOES_ON.has(stop)) break;
+    if (stop === "model-error") return { stop, error: toErrorInfo(result.error, result.detail) };
+    if (!CONTINUING_STOP_REASONS.has(stop)) break;
   }
   return { stop };
 }
 
 /** Stop reasons after which the user continues; after any other, the conversation ends. */
-const GOES_ON: ReadonlySet<StopReason> = new Set<StopReason>(["answered", "tool-ended-turn", "one-action", "stop-condition"]);
+const CONTINUING_STOP_REASONS: ReadonlySet<StopReason> = new Set<StopReason>(["answered", "tool-ended-turn", "one-action", "stop-condition"]);
 
-function errorOf(error: ToolError | undefined, detail: string | undefined): ErrorInfo {
+function toErrorInfo(error: ToolError | undefined, detail: string | undefined): ErrorInfo {
   return (error ?? new ToolError("model_failed", detail ?? "The model's message was incomplete.")).toJSON();
 }

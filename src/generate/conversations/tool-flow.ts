@@ -26,8 +26,8 @@ export class ToolFlow {
   readonly ids: readonly string[];
   readonly #inputs = new Map<string, readonly FlowInput[]>();
   readonly #fields = new Map<string, readonly OutputField<undefined>[]>();
-  readonly #givers = new Map<string, string[]>();
-  readonly #takers = new Map<string, string[]>();
+  readonly #producers = new Map<string, string[]>();
+  readonly #consumers = new Map<string, string[]>();
   readonly #graph: DataflowGraph;
 
   constructor(tools: readonly CatalogTool[], graph: DataflowGraph) {
@@ -39,7 +39,7 @@ export class ToolFlow {
 
   /** Whether any tool takes what another returns. */
   get hasEdges(): boolean {
-    for (const id of this.tools.keys()) if (this.takersOf(id).length > 0) return true;
+    for (const id of this.tools.keys()) if (this.consumersOf(id).length > 0) return true;
     return false;
   }
 
@@ -48,29 +48,29 @@ export class ToolFlow {
   }
 
   /** Returns the other tools whose results provide the input. */
-  giversOf(id: string, { key, edges }: FlowInput): readonly string[] {
-    const named = key === "" ? [] : (this.#givers.get(key) ?? []).filter((giver) => giver !== id);
+  producersOf(id: string, { key, edges }: FlowInput): readonly string[] {
+    const named = key === "" ? [] : (this.#producers.get(key) ?? []).filter((producer) => producer !== id);
     return edges.length === 0 ? named : [...new Set([...named, ...edges.map(({ tool }) => tool)])];
   }
 
   /** Returns the tools that take what this one returns, without duplicates. */
-  takersOf(id: string): readonly string[] {
+  consumersOf(id: string): readonly string[] {
     const found = new Set<string>();
     for (const { key } of this.#fields.get(id) ?? NO_FIELDS)
-      if (key !== "") for (const taker of this.#takers.get(key) ?? []) found.add(taker);
+      if (key !== "") for (const consumer of this.#consumers.get(key) ?? []) found.add(consumer);
     for (const edge of this.#graph.out(id))
-      if (this.#inputs.get(edge.to.tool)?.some((input) => isEdgeOf(input, edge.from)) === true) found.add(edge.to.tool);
+      if (this.#inputs.get(edge.to.tool)?.some((input) => hasEdge(input, edge.from)) === true) found.add(edge.to.tool);
     found.delete(id);
     return [...found];
   }
 
   /** Returns the field of a tool's output from which the input can be taken. */
-  fieldFor(giver: string, { key, edges }: FlowInput): OutputField<undefined> | undefined {
-    const fields = this.#fields.get(giver) ?? NO_FIELDS;
+  findSourceField(producer: string, { key, edges }: FlowInput): OutputField<undefined> | undefined {
+    const fields = this.#fields.get(producer) ?? NO_FIELDS;
     const named = key === "" ? undefined : fields.find((field) => field.key === key);
     if (named !== undefined) return named;
-    const edge = edges.find(({ tool }) => tool === giver);
-    return edge === undefined ? undefined : fields.find(({ name, onTop }) => onTop && name === edge.name);
+    const edge = edges.find(({ tool }) => tool === producer);
+    return edge === undefined ? undefined : fields.find(({ name, isTopLevel }) => isTopLevel && name === edge.name);
   }
 
   #add({ id, qualifiedName, tool }: CatalogTool): void {
@@ -82,10 +82,10 @@ export class ToolFlow {
       edges: this.#edgesTo(id, name),
     }));
     this.#inputs.set(id, inputs);
-    for (const { key } of inputs) if (key !== "") listed(this.#takers, key, id);
-    const fields = outputsOf({ qualifiedName, tool });
+    for (const { key } of inputs) if (key !== "") addToIndex(this.#consumers, key, id);
+    const fields = outputFieldsOf({ qualifiedName, tool });
     this.#fields.set(id, fields);
-    for (const key of new Set(fields.map((field) => field.key))) if (key !== "") listed(this.#givers, key, id);
+    for (const key of new Set(fields.map((field) => field.key))) if (key !== "") addToIndex(this.#producers, key, id);
   }
 
   #edgesTo(id: string, name: string): FlowInput["edges"] {
@@ -97,19 +97,19 @@ export class ToolFlow {
   }
 }
 
-function isEdgeOf({ edges }: FlowInput, { tool, name }: { readonly tool: string; readonly name: string }): boolean {
+function hasEdge({ edges }: FlowInput, { tool, name }: { readonly tool: string; readonly name: string }): boolean {
   return edges.some((edge) => edge.tool === tool && edge.name === name);
 }
 
 /** Returns the output fields of a tool. A tool without an output schema is assumed to return the id of what it creates or lists. */
-function outputsOf({ qualifiedName, tool }: Pick<CatalogTool, "qualifiedName" | "tool">): readonly OutputField<undefined>[] {
+function outputFieldsOf({ qualifiedName, tool }: Pick<CatalogTool, "qualifiedName" | "tool">): readonly OutputField<undefined>[] {
   const { noun, verb } = toolSubject(qualifiedName);
   if (tool.outputSchema !== undefined) return schemaFields(tool.outputSchema, noun);
   if ((verb !== "create" && verb !== "list") || noun === "") return NO_FIELDS;
-  return [{ name: "id", key: inputKey("id", noun), noun, ofList: verb === "list", onTop: verb !== "list", value: undefined }];
+  return [{ name: "id", key: inputKey("id", noun), noun, ofList: verb === "list", isTopLevel: verb !== "list", value: undefined }];
 }
 
-function listed(index: Map<string, string[]>, key: string, id: string): void {
+function addToIndex(index: Map<string, string[]>, key: string, id: string): void {
   const known = index.get(key);
   if (known === undefined) index.set(key, [id]);
   else if (known.at(-1) !== id) known.push(id);

@@ -34,7 +34,7 @@ export class TrajectoryFile implements LineSink {
   readonly #file: FileHandle;
   #size: number;
 
-  private constructor(path: string, file: FileHandle, { lines, size }: WholeLines) {
+  private constructor(path: string, file: FileHandle, { lines, size }: CompleteLines) {
     this.path = path;
     this.#file = file;
     this.lines = lines;
@@ -51,9 +51,9 @@ export class TrajectoryFile implements LineSink {
     try {
       if (!(await file.stat()).isFile()) throw new ToolError("invalid_argument", `Cannot write ${path}: it is not a regular file.`);
       if (options.overwrite) await file.truncate(0);
-      const whole = await wholeLines(path, file);
-      if (whole.lines > 0) await checkFirst(path, file, { ...whole, ...options });
-      await checkRest(path, file, { ...whole, ...options });
+      const whole = await findCompleteLines(path, file);
+      if (whole.lines > 0) await checkFirstLine(path, file, { ...whole, ...options });
+      await checkIncompleteLine(path, file, { ...whole, ...options });
       return new TrajectoryFile(path, file, whole);
     } catch (thrown: unknown) {
       await file.close();
@@ -64,12 +64,12 @@ export class TrajectoryFile implements LineSink {
   /** Yields the complete lines that the file had; undefined for a line that is not a trajectory. */
   async *read(): AsyncGenerator<JsonObject | undefined, undefined, undefined> {
     if (this.#size === 0) return undefined;
-    for await (const text of this.#file.readLines({ autoClose: false, start: 0, end: this.#size - 1 })) yield lineOf(text);
+    for await (const text of this.#file.readLines({ autoClose: false, start: 0, end: this.#size - 1 })) yield parseLine(text);
     return undefined;
   }
 
   /** Removes the incomplete last line of a process that was killed. */
-  async cut(): Promise<void> {
+  async truncateIncompleteLine(): Promise<void> {
     await this.#file.truncate(this.#size);
   }
 
@@ -78,10 +78,10 @@ export class TrajectoryFile implements LineSink {
     const bytes = Buffer.from(line);
     const { fd } = this.#file;
     try {
-      if (fstatSync(fd).size !== this.#size) throw otherWriter(this.path);
+      if (fstatSync(fd).size !== this.#size) throw otherWriterError(this.path);
       for (let done = 0; done < bytes.length;) done += writeSync(fd, bytes, done, bytes.length - done, this.#size + done);
     } catch (thrown: unknown) {
-      throw thrown instanceof ToolError ? thrown : failed(this.path, thrown);
+      throw thrown instanceof ToolError ? thrown : writeError(this.path, thrown);
     }
     this.#size += bytes.length;
   }
@@ -91,7 +91,7 @@ export class TrajectoryFile implements LineSink {
     try {
       await syncFile(this.#file);
     } catch (thrown: unknown) {
-      throw failed(this.path, thrown);
+      throw writeError(this.path, thrown);
     } finally {
       await this.#file.close();
     }
@@ -111,7 +111,7 @@ async function openToAppend(path: string): Promise<FileHandle> {
   }
 }
 
-interface WholeLines {
+interface CompleteLines {
   readonly lines: number;
   /** The offset after the last complete line. */
   readonly size: number;
@@ -120,7 +120,7 @@ interface WholeLines {
   readonly end: number;
 }
 
-async function wholeLines(path: string, file: FileHandle): Promise<WholeLines> {
+async function findCompleteLines(path: string, file: FileHandle): Promise<CompleteLines> {
   const found = { lines: 0, size: 0, firstEnd: 0 };
   const buffer = Buffer.alloc(PIECE_BYTES);
   for (let position = 0; ;) {
@@ -142,22 +142,22 @@ async function readInto(
   try {
     return await file.read(buffer, 0, buffer.length, position);
   } catch (thrown: unknown) {
-    throw failed(path, thrown);
+    throw writeError(path, thrown);
   }
 }
 
 /** @throws ToolError `invalid_argument` if the first line is not of this plan */
-async function checkFirst(path: string, file: FileHandle, { firstEnd, plan, seed }: WholeLines & TrajectoryFileOptions): Promise<void> {
-  const line = lineOf(await readLine(path, file, { start: 0, end: firstEnd }));
-  if (line === undefined) throw occupied(`${path} already exists, and contains something else.`);
-  const mark = markOf(line);
+async function checkFirstLine(path: string, file: FileHandle, { firstEnd, plan, seed }: CompleteLines & TrajectoryFileOptions): Promise<void> {
+  const line = parseLine(await readLine(path, file, { start: 0, end: firstEnd }));
+  if (line === undefined) throw occupiedFileError(`${path} already exists, and contains something else.`);
+  const metadata = readLineMetadata(line);
   const madeWith =
-    mark["seed"] === seed ? "another plan, other tools or another format or setting" : `the seed ${JSON.stringify(mark["seed"])}`;
-  if (mark["plan"] !== plan) throw occupied(`${path} was made with ${madeWith}, so it cannot be continued.`);
+    metadata["seed"] === seed ? "another plan, other tools or another format or setting" : `the seed ${JSON.stringify(metadata["seed"])}`;
+  if (metadata["plan"] !== plan) throw occupiedFileError(`${path} was made with ${madeWith}, so it cannot be continued.`);
 }
 
 /** Returns the error for missing or repeated lines. The lines before them are unchanged, and can be kept. */
-export function changedFile({ path, lines }: Pick<TrajectoryFile, "path" | "lines">, sound: number): ToolError {
+export function changedFileError({ path, lines }: Pick<TrajectoryFile, "path" | "lines">, sound: number): ToolError {
   return new ToolError(
     "invalid_argument",
     `${path} was changed after it was written: only the first ${sound} of its ${lines} lines are there in order.`,
@@ -173,16 +173,16 @@ export function changedFile({ path, lines }: Pick<TrajectoryFile, "path" | "line
  *
  * @throws ToolError `invalid_argument`
  */
-async function checkRest(path: string, file: FileHandle, options: WholeLines & TrajectoryFileOptions): Promise<void> {
+async function checkIncompleteLine(path: string, file: FileHandle, options: CompleteLines & TrajectoryFileOptions): Promise<void> {
   const { size: start, end, openings, plan } = options;
   const text = await readLine(path, file, { start, end });
   const isOurs = openings.some((opening) => text.startsWith(opening) || opening.startsWith(text));
-  const line = lineOf(text);
-  if (!isOurs || (isWhole(text) && (line === undefined || markOf(line)["plan"] !== plan)))
-    throw occupied(`${path} already exists, and contains something else.`);
+  const line = parseLine(text);
+  if (!isOurs || (isCompleteJson(text) && (line === undefined || readLineMetadata(line)["plan"] !== plan)))
+    throw occupiedFileError(`${path} already exists, and contains something else.`);
 }
 
-function isWhole(text: string): boolean {
+function isCompleteJson(text: string): boolean {
   try {
     parseJson(text, LIMITS);
     return true;
@@ -192,7 +192,7 @@ function isWhole(text: string): boolean {
 }
 
 async function readLine(path: string, file: FileHandle, { start, end }: { readonly start: number; readonly end: number }): Promise<string> {
-  if (end - start > MAX_LINE_BYTES) throw occupied(`${path} already exists, and contains something else.`);
+  if (end - start > MAX_LINE_BYTES) throw occupiedFileError(`${path} already exists, and contains something else.`);
   const buffer = Buffer.alloc(end - start);
   for (let done = 0; done < buffer.length;) {
     const { bytesRead } = await readInto(path, file, { buffer: buffer.subarray(done), position: start + done });
@@ -203,38 +203,38 @@ async function readLine(path: string, file: FileHandle, { start, end }: { readon
 }
 
 /** Parses a line; undefined if it is not a trajectory. */
-function lineOf(text: string): JsonObject | undefined {
+function parseLine(text: string): JsonObject | undefined {
   try {
     const value = parseJson(text, LIMITS);
-    return isJsonObject(value) && typeof markOf(value)["plan"] === "string" ? value : undefined;
+    return isJsonObject(value) && typeof readLineMetadata(value)["plan"] === "string" ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
 /** Returns the fields that identify a line's conversation; in a provider's form they are in its `metadata`. */
-export function markOf(line: JsonObject): JsonObject {
+export function readLineMetadata(line: JsonObject): JsonObject {
   const { metadata } = line;
   if (typeof metadata !== "string") return line;
   try {
-    const mark = parseJson(metadata, LIMITS);
-    return isJsonObject(mark) ? mark : line;
+    const parsed = parseJson(metadata, LIMITS);
+    return isJsonObject(parsed) ? parsed : line;
   } catch {
     return line; // `metadata` is another text
   }
 }
 
-function occupied(message: string): ToolError {
+function occupiedFileError(message: string): ToolError {
   return new ToolError("invalid_argument", message, { hint: "Choose another name, or set overwrite (--overwrite on the command line)." });
 }
 
-function otherWriter(path: string): ToolError {
+function otherWriterError(path: string): ToolError {
   return new ToolError("conflict", `${path} was changed by something else while it was written.`, {
     hint: "Let one process at a time write to it.",
   });
 }
 
-function failed(path: string, thrown: unknown): ToolError {
+function writeError(path: string, thrown: unknown): ToolError {
   return new ToolError("store_failed", `Cannot write ${path}: ${describeThrown(thrown)}`, {
     hint: "Once it can be written again, the same generation continues where the file ends.",
     cause: thrown,

@@ -1,5 +1,5 @@
 import { getOrAdd } from "../../core/base/get-or-add.ts";
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
@@ -7,12 +7,12 @@ import type { ModelTool } from "../../core/model.ts";
 import { renameTools } from "../../core/result.ts";
 import { anthropicMessages } from "../../wire/anthropic.ts";
 import { openAiChat } from "../../wire/openai-chat.ts";
-import { wellFormed } from "../../wire/conversation-steps.ts";
+import { toWellFormedJson } from "../../wire/conversation-steps.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { WireFormat } from "../../wire/wire-format.ts";
 import { withWeights } from "./message-weights.ts";
-import { shareGptConversation, templateMessages } from "./training-lines.ts";
-import { originOf, reportOf, resultsOf, trajectoryMessages, trajectoryResult, type Trajectory } from "./trajectory.ts";
+import { shareGptConversation, chatTemplateMessages } from "./training-lines.ts";
+import { originOf, createReport, resultsOf, trajectoryMessages, trajectoryResult, type Trajectory } from "./trajectory.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /**
@@ -30,7 +30,7 @@ export const TRAJECTORY_FORMATS = ["neutral", "openai", "anthropic", "huggingfac
 export type TrajectoryFormat = (typeof TRAJECTORY_FORMATS)[number];
 
 /** The possible beginnings of lines in each format. */
-export const OPENINGS: Readonly<Record<TrajectoryFormat, readonly string[]>> = {
+export const LINE_OPENINGS: Readonly<Record<TrajectoryFormat, readonly string[]>> = {
   neutral: ['{"id":"conversation-'],
   openai: ['{"messages":['],
   anthropic: ['{"messages":[', '{"system":[{"type":"text",'],
@@ -38,7 +38,7 @@ export const OPENINGS: Readonly<Record<TrajectoryFormat, readonly string[]>> = {
   sharegpt: ['{"conversations":['],
 };
 
-const WEIGHTED: ReadonlySet<TrajectoryFormat> = new Set<TrajectoryFormat>(["openai", "huggingface"]);
+const WEIGHTED_FORMATS: ReadonlySet<TrajectoryFormat> = new Set<TrajectoryFormat>(["openai", "huggingface"]);
 
 export type TrajectoryWriter = (trajectory: Trajectory) => JsonObject;
 
@@ -51,22 +51,22 @@ export interface TrajectoryWriterOptions {
 
 /** Returns a writer. @throws ToolError `invalid_argument` for an unknown format, and for weights in a format without them */
 export function trajectoryWriter(format: TrajectoryFormat, options: TrajectoryWriterOptions): TrajectoryWriter {
-  const write = writerOf(format, options);
+  const write = createFormatWriter(format, options);
   if (!options.weights) return (trajectory) => wellFormedJson(write(trajectory));
-  if (!WEIGHTED.has(format))
-    throw new ToolError("invalid_argument", `Messages of the format ${quoted(format)} have no weights.`, {
-      hint: `The formats with weights are ${[...WEIGHTED].join(" and ")}.`,
+  if (!WEIGHTED_FORMATS.has(format))
+    throw new ToolError("invalid_argument", `Messages of the format ${quoteValue(format)} have no weights.`, {
+      hint: `The formats with weights are ${[...WEIGHTED_FORMATS].join(" and ")}.`,
     });
   return (trajectory) => withWeights(wellFormedJson(write(trajectory)), resultsOf(trajectory));
 }
 
-function writerOf(format: TrajectoryFormat, { parallelCalls }: TrajectoryWriterOptions): (trajectory: Trajectory) => object {
+function createFormatWriter(format: TrajectoryFormat, { parallelCalls }: TrajectoryWriterOptions): (trajectory: Trajectory) => object {
   if (format === "neutral") return writeNeutral;
   if (format === "openai") return providerWriter(openAiChat(), parallelCalls ? {} : { parallel_tool_calls: false });
   if (format === "anthropic") return providerWriter(anthropicMessages());
-  if (format === "huggingface") return templateWriter();
+  if (format === "huggingface") return chatTemplateWriter();
   if (format === "sharegpt") return shareGptWriter();
-  throw new ToolError("invalid_argument", `The format ${quoted(format)} is not known.`, {
+  throw new ToolError("invalid_argument", `The format ${quoteValue(format)} is not known.`, {
     hint: `There are: ${TRAJECTORY_FORMATS.join(", ")}.`,
   });
 }
@@ -83,69 +83,69 @@ function writeNeutral(trajectory: Trajectory): object {
     })),
     messages: trajectoryMessages(trajectory),
     ...omitUndefined({ stop, error }),
-    report: reportOf(trajectory),
+    report: createReport(trajectory),
   };
 }
 
 /** @param further fields that every line has */
 function providerWriter(format: WireFormat, further: JsonObject = {}): (trajectory: Trajectory) => object {
-  const toolsOf = toolWriter(format);
+  const toolsOf = createToolEncoder(format);
   return (trajectory) => {
-    const { messages, system } = format.encodeMessages(spokenMessages(trajectory));
+    const { messages, system } = format.encodeMessages(withProviderToolNames(trajectory));
     return {
       ...(system === undefined ? {} : { system }),
       messages,
       tools: toolsOf(trajectory),
       ...further,
-      metadata: jsonText(metadataOf(trajectory)),
+      metadata: toJsonString(metadataOf(trajectory)),
     };
   };
 }
 
-function templateWriter(): (trajectory: Trajectory) => object {
-  const toolsOf = toolWriter(openAiChat());
+function chatTemplateWriter(): (trajectory: Trajectory) => object {
+  const toolsOf = createToolEncoder(openAiChat());
   return (trajectory) => ({
-    messages: templateMessages(spokenMessages(trajectory)),
+    messages: chatTemplateMessages(withProviderToolNames(trajectory)),
     tools: toolsOf(trajectory),
-    metadata: jsonText(metadataOf(trajectory)),
+    metadata: toJsonString(metadataOf(trajectory)),
   });
 }
 
 function shareGptWriter(): (trajectory: Trajectory) => object {
-  const toolsOf = toolWriter(openAiChat());
+  const toolsOf = createToolEncoder(openAiChat());
   return (trajectory) => {
-    const { conversations, leftOut } = shareGptConversation(spokenMessages(trajectory));
-    const tools = jsonText(toolsOf(trajectory).map(({ function: described }) => described));
-    return { conversations, tools, metadata: jsonText({ ...metadataOf(trajectory), ...(leftOut.length === 0 ? {} : { leftOut }) }) };
+    const { conversations, leftOut } = shareGptConversation(withProviderToolNames(trajectory));
+    const tools = toJsonString(toolsOf(trajectory).map(({ function: described }) => described));
+    return { conversations, tools, metadata: toJsonString({ ...metadataOf(trajectory), ...(leftOut.length === 0 ? {} : { leftOut }) }) };
   };
 }
 
 /** Returns the messages, with tools in the assistant's texts renamed as the line offers them: texts written by code have Haft's names. */
-function spokenMessages(trajectory: Trajectory): readonly ModelMessage[] {
+function withProviderToolNames(trajectory: Trajectory): readonly ModelMessage[] {
   const { messages, system, tools } = trajectory;
   const called = resultsOf(trajectory).flatMap(({ name, error }) => [name, ...(error?.toolNames ?? [])]);
   const names = [...tools.map(({ name }) => name), ...called];
-  const said = messages.map((message): ModelMessage => {
+  const renamed = messages.map((message): ModelMessage => {
     if (message.role !== "assistant" || typeof message.content !== "string" || !message.content.includes("::")) return message;
     return { ...message, content: renameTools(message.content, names, (name) => providerName(name)) };
   });
-  return system === undefined ? said : [{ role: "system", at: 0, content: system }, ...said];
+  return system === undefined ? renamed : [{ role: "system", at: 0, content: system }, ...renamed];
 }
 
 /** Returns a function that encodes each tool once, however many conversations offer it. */
-function toolWriter(format: WireFormat): (trajectory: Trajectory) => readonly JsonObject[] {
+function createToolEncoder(format: WireFormat): (trajectory: Trajectory) => readonly JsonObject[] {
   const written = new Map<ModelTool, readonly JsonObject[]>();
   return ({ tools }) => tools.flatMap((tool) => getOrAdd(written, tool, () => format.encodeTools([tool]).tools));
 }
 
 /** Returns JSON as a string, for readers whose columns have one type: they would refuse an object with other keys than in the lines before. */
-function jsonText(value: object): string {
+function toJsonString(value: object): string {
   return JSON.stringify(wellFormedJson(value));
 }
 
 /** Replaces lone surrogates, which strict readers refuse. */
 function wellFormedJson(value: object): JsonObject {
-  return wellFormed(value as JsonObject); // everything written is JSON
+  return toWellFormedJson(value as JsonObject); // everything written is JSON
 }
 
 function metadataOf(trajectory: Trajectory): object {
@@ -165,6 +165,6 @@ function metadataOf(trajectory: Trajectory): object {
       return { ...rest, ...(failure === undefined ? {} : { code: failure.code }) };
     }),
     ...omitUndefined({ stop, error }),
-    report: reportOf(trajectory),
+    report: createReport(trajectory),
   };
 }

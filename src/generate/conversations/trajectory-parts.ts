@@ -3,34 +3,34 @@ import { parse, join } from "node:path";
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { seededRandom } from "../../core/base/seeded-random.ts";
-import { TrajectoryFile, changedFile, markOf, type TrajectoryFileOptions } from "./trajectory-file.ts";
+import { TrajectoryFile, changedFileError, readLineMetadata, type TrajectoryFileOptions } from "./trajectory-file.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 /** The part of a dataset: for training or for tests. */
-export type Part = "train" | "test";
+export type DatasetPart = "train" | "test";
 
-const PARTS = ["train", "test"] as const;
+const DATASET_PARTS = ["train", "test"] as const;
 
 /** Returns `train.test.jsonl` for `train.jsonl`. */
-export function testFileOf(path: string): string {
+export function testFilePath(path: string): string {
   const { dir, name, ext } = parse(path);
   return join(dir, `${name}.test${ext}`);
 }
 
 /** Returns the part, which is the same for all conversations of one template, or of the same tools in the same order, to avoid leaks. */
-export function partOf({ messages, madeOf }: Trajectory, { seed, split }: { readonly seed: string; readonly split: number }): Part {
+export function choosePart({ messages, madeOf }: Trajectory, { seed, split }: { readonly seed: string; readonly split: number }): DatasetPart {
   const called = messages.flatMap((message) => (message.role === "call" ? [message.call.name] : []));
   const group = madeOf === undefined ? ["called", ...called] : ["template", madeOf.messages];
   return seededRandom(`${seed}:split:${JSON.stringify(group)}`).next() < split ? "test" : "train";
 }
 
-export interface TrajectoryPartsOptions extends TrajectoryFileOptions {
+export interface DatasetFilesOptions extends TrajectoryFileOptions {
   readonly isSplit: boolean;
   /** Called with each complete existing line, in the order of the indices. */
-  readonly onLine: (line: JsonObject, part: Part) => void;
+  readonly onLine: (line: JsonObject, part: DatasetPart) => void;
 }
 
-export class TrajectoryParts {
+export class DatasetFiles {
   /** Number of complete lines that all files had. */
   readonly existing: number;
   readonly #files: readonly TrajectoryFile[];
@@ -45,13 +45,13 @@ export class TrajectoryParts {
    *
    * @throws ToolError `invalid_argument` for a path that cannot be written, and for files with other content, as a rejection
    */
-  static async open(path: string, { isSplit, onLine, ...options }: TrajectoryPartsOptions): Promise<TrajectoryParts> {
+  static async open(path: string, { isSplit, onLine, ...options }: DatasetFilesOptions): Promise<DatasetFiles> {
     const files: TrajectoryFile[] = [];
     try {
-      for (const each of isSplit ? [path, testFileOf(path)] : [path]) files.push(await TrajectoryFile.open(each, options));
-      const existing = await readInOrder(files, { plan: options.plan, onLine });
-      for (const file of files) await file.cut();
-      return new TrajectoryParts(files, existing);
+      for (const each of isSplit ? [path, testFilePath(path)] : [path]) files.push(await TrajectoryFile.open(each, options));
+      const existing = await readLinesInOrder(files, { plan: options.plan, onLine });
+      for (const file of files) await file.truncateIncompleteLine();
+      return new DatasetFiles(files, existing);
     } catch (thrown: unknown) {
       await Promise.allSettled(files.map((file) => file.close())); // the first error is reported
       throw thrown;
@@ -59,8 +59,8 @@ export class TrajectoryParts {
   }
 
   /** Resolves once the line, which ends with a line feed, need not be kept by the caller. */
-  async write(line: string, part: Part): Promise<void> {
-    await this.#files[PARTS.indexOf(part)]?.write(line);
+  async write(line: string, part: DatasetPart): Promise<void> {
+    await this.#files[DATASET_PARTS.indexOf(part)]?.write(line);
   }
 
   /** Closes the files; resolves once everything is on disk. */
@@ -70,19 +70,19 @@ export class TrajectoryParts {
 }
 
 /** @returns the total number of lines. @throws ToolError `invalid_argument` if a line is not of this plan, missing or repeated */
-async function readInOrder(
+async function readLinesInOrder(
   files: readonly TrajectoryFile[],
-  { plan, onLine }: Pick<TrajectoryPartsOptions, "plan" | "onLine">,
+  { plan, onLine }: Pick<DatasetFilesOptions, "plan" | "onLine">,
 ): Promise<number> {
   const readers = files.map((file) => file.read()[Symbol.asyncIterator]());
   try {
     const heads = await Promise.all(readers.map((reader) => reader.next()));
     for (let index = 0; ; index++) {
-      const at = heads.findIndex(({ value, done }) => done !== true && isLine(value, { plan, index }));
-      const [head, reader, part] = [heads[at], readers[at], PARTS[at]];
+      const at = heads.findIndex(({ value, done }) => done !== true && isExpectedLine(value, { plan, index }));
+      const [head, reader, part] = [heads[at], readers[at], DATASET_PARTS[at]];
       if (head?.value === undefined || reader === undefined || part === undefined) {
         if (heads.every(({ done }) => done)) return index;
-        throw changed(files, index);
+        throw changedFilesError(files, index);
       }
       onLine(head.value, part);
       heads[at] = await reader.next();
@@ -92,15 +92,15 @@ async function readInOrder(
   }
 }
 
-function isLine(line: JsonObject | undefined, { plan, index }: { readonly plan: string; readonly index: number }): boolean {
+function isExpectedLine(line: JsonObject | undefined, { plan, index }: { readonly plan: string; readonly index: number }): boolean {
   if (line === undefined) return false;
-  const mark = markOf(line);
-  return mark["plan"] === plan && mark["index"] === index;
+  const metadata = readLineMetadata(line);
+  return metadata["plan"] === plan && metadata["index"] === index;
 }
 
-function changed(files: readonly TrajectoryFile[], sound: number): ToolError {
+function changedFilesError(files: readonly TrajectoryFile[], sound: number): ToolError {
   const [only] = files;
-  if (only !== undefined && files.length === 1) return changedFile(only, sound);
+  if (only !== undefined && files.length === 1) return changedFileError(only, sound);
   return new ToolError(
     "invalid_argument",
     `${files.map(({ path }) => path).join(" and ")} were changed after they were written: only the first ${sound} conversations are there in order.`,

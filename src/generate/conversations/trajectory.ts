@@ -9,7 +9,7 @@ import { groupRounds } from "../../core/rounds.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
 import type { ConversationTemplate } from "./conversation-template.ts";
 import type { ConversationPlan } from "./conversation-plan.ts";
-import { problemWords, type ConversationChecks } from "./check-conversation.ts";
+import { formatProblems, type ConversationChecks } from "./check-conversation.ts";
 import { Tally } from "./tally.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
@@ -42,10 +42,10 @@ export interface Trajectory extends TrajectoryOrigin {
   readonly checks: ConversationChecks;
 }
 
-type ToldOfResult = "name" | "status" | "output" | "content" | "error" | "origin" | "fidelity" | "answeredBy" | "fault" | "attempts";
+type ResultField = "name" | "status" | "output" | "content" | "error" | "origin" | "fidelity" | "answeredBy" | "fault" | "attempts";
 
 /** A result in a trajectory: without times, and without repairs and warnings if there are none. */
-export interface TrajectoryResult extends Pick<ToolResult, ToldOfResult>, Partial<Pick<ToolResult, "repairs" | "warnings">> {
+export interface TrajectoryResult extends Pick<ToolResult, ResultField>, Partial<Pick<ToolResult, "repairs" | "warnings">> {
   /** The id of its call in the same conversation: `call_1`. */
   readonly id: string;
 }
@@ -72,7 +72,7 @@ export interface TrajectoryReport {
 }
 
 /** Returns the messages of a session with reproducible ids, and without times. */
-export function withPlainIds(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+export function withReproducibleIds(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   const ids = new Map<string, string>();
   for (const message of messages) if (message.role === "call") ids.set(message.callId, `call_${ids.size + 1}`);
   return messages.map((message): ModelMessage => {
@@ -82,7 +82,7 @@ export function withPlainIds(messages: readonly ModelMessage[]): readonly ModelM
     }
     if (message.role === "result") {
       const id = ids.get(message.callId) ?? message.callId;
-      return { role: "result", at: 0, callId: id, result: plainResult(message.result, message.callId, id) };
+      return { role: "result", at: 0, callId: id, result: withResultId(message.result, message.callId, id) };
     }
     if (message.role === "job") {
       const id = ids.get(message.callId) ?? message.callId;
@@ -94,7 +94,7 @@ export function withPlainIds(messages: readonly ModelMessage[]): readonly ModelM
 }
 
 /** Splits messages with several calls into messages with one, each followed by its result. */
-export function withCallsApart(paired: readonly ModelMessage[]): readonly ModelMessage[] {
+export function splitParallelCalls(paired: readonly ModelMessage[]): readonly ModelMessage[] {
   const results = new Map(paired.flatMap((message) => (message.role === "result" ? [[message.callId, message]] : [])));
   return paired.flatMap((message): readonly ModelMessage[] => {
     if (message.role === "result") return [];
@@ -104,21 +104,21 @@ export function withCallsApart(paired: readonly ModelMessage[]): readonly ModelM
 }
 
 /** Renames the ids of a result. A truncated result mentions its own id in the text for the model. */
-function plainResult(result: ToolResult, callId: string, id: string): ToolResult {
+function withResultId(result: ToolResult, callId: string, id: string): ToolResult {
   const { truncation, content, output, ...rest } = result;
-  const renamed = (text: string): string => text.replaceAll(callId, id);
+  const rename = (text: string): string => text.replaceAll(callId, id);
   return {
     ...rest,
     callId: id,
     id,
     durationMs: 0,
-    ...(output === undefined ? {} : { output: truncation !== undefined && typeof output === "string" ? renamed(output) : output }),
-    ...(content === undefined ? {} : { content: truncation === undefined ? content : content.map((part) => renamedPart(part, renamed)) }),
+    ...(output === undefined ? {} : { output: truncation !== undefined && typeof output === "string" ? rename(output) : output }),
+    ...(content === undefined ? {} : { content: truncation === undefined ? content : content.map((part) => renameInPart(part, rename)) }),
   };
 }
 
-function renamedPart(part: ContentPart, renamed: (text: string) => string): ContentPart {
-  return part.type === "text" ? { ...part, text: renamed(part.text) } : part;
+function renameInPart(part: ContentPart, rename: (text: string) => string): ContentPart {
+  return part.type === "text" ? { ...part, text: rename(part.text) } : part;
 }
 
 /** Returns the results in call order. */
@@ -141,11 +141,11 @@ export function trajectoryResult(result: ToolResult): TrajectoryResult {
   };
 }
 
-export function parallelMessages({ messages }: Pick<Trajectory, "messages">): number {
+export function countParallelMessages({ messages }: Pick<Trajectory, "messages">): number {
   return groupRounds(messages).filter((round) => round.by === "assistant" && round.calls.length > 1).length;
 }
 
-export function reportOf(trajectory: Pick<Trajectory, "messages">): TrajectoryReport {
+export function createReport(trajectory: Pick<Trajectory, "messages">): TrajectoryReport {
   const results = resultsOf(trajectory);
   const statuses = new Tally();
   const origins = new Tally();
@@ -156,7 +156,7 @@ export function reportOf(trajectory: Pick<Trajectory, "messages">): TrajectoryRe
     origins.add(origin);
     if (fidelity !== undefined) fidelities.add(fidelity);
   }
-  const counts = { calls: results.length, parallelMessages: parallelMessages(trajectory) };
+  const counts = { calls: results.length, parallelMessages: countParallelMessages(trajectory) };
   return { ...counts, statuses: statuses.counts, origins: origins.counts, fidelities: fidelities.counts };
 }
 
@@ -186,6 +186,6 @@ export function trajectoryMessages({ system, messages }: Pick<Trajectory, "syste
 
 /** Returns the fields that identify a conversation and its plan, and its problems. */
 export function originOf({ id, index, seed, plan, kind, template, checks }: Trajectory): TrajectoryOrigin & JsonObject {
-  const problems = problemWords(checks);
+  const problems = formatProblems(checks);
   return { id, index, seed, plan, kind, ...(template === undefined ? {} : { template }), ...(problems.length === 0 ? {} : { problems }) };
 }

@@ -1,10 +1,10 @@
 /** Keys of input and output values: values with equal keys are of the same kind. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
-import { memo } from "../../core/base/memo.ts";
-import { own } from "../../core/base/own.ts";
+import { memoize } from "../../core/base/memo.ts";
+import { getOwn } from "../../core/base/own.ts";
 import type { JsonSchema } from "../../core/tool.ts";
-import { isOfThing } from "../../schema/example/given.ts";
-import { plainName, singular } from "../../schema/example/name-words.ts";
+import { isUnambiguousName } from "../../schema/example/given.ts";
+import { normalizeName, toSingular } from "../../schema/example/name-words.ts";
 import { idNoun, isIdName } from "./id-names.ts";
 
 /** A value that can be taken from a result: one of its fields, or a field of its array items. */
@@ -18,24 +18,24 @@ export interface OutputField<Value> {
   /** Whether it is in an item of an array. */
   readonly ofList: boolean;
   /** Whether it is a top-level property of the output. */
-  readonly onTop: boolean;
+  readonly isTopLevel: boolean;
   readonly value: Value;
 }
 
 /** Names of inputs that users choose each time, independent of earlier results. */
-const CHOSEN =
+const USER_CHOSEN =
   /^(?:limit|.*_limit|max_.*|min_.*|.*per_?page|count|num_.*|radius|precision|decimals|top|skip|step|value|result|page.*|offset|sort.*|order_by|format|units?|lang|language|locale|password|year|month|day|mode|option|filter|query|q|search|keyword|action|method|level|version|region|comment|reason|price|amount|quantity|rating|score|size|start|end|from|to|date|time|day|.*_(?:date|time|at|on|day)|(?:.*_)?(?:weight|height|width|length|depth|temperature|distance|duration|speed|age|salary|income|days|nights|hours|minutes)(?:_\w+)?)$/u;
 
 /** Returns the key of an input property; `""` if no result provides it. @param noun the subject of the tool */
 export function inputKey(name: string, noun: string): string {
   if (isIdName(name)) return idKey(idNoun(name) || noun);
-  return otherKey(name);
+  return valueKey(name);
 }
 
 /** Returns the key of a property that is not an id. */
-const otherKey = memo((name) => {
-  const plain = plainName(name);
-  return isOfThing(name) && !CHOSEN.test(plain) ? plain : "";
+const valueKey = memoize((name) => {
+  const plain = normalizeName(name);
+  return isUnambiguousName(name) && !USER_CHOSEN.test(plain) ? plain : "";
 });
 
 function idKey(noun: string): string {
@@ -44,7 +44,7 @@ function idKey(noun: string): string {
 
 const MAX_DEPTH = 3;
 const MAX_FIELDS = 60;
-const CARRIERS = new Set(
+const WRAPPER_NAMES = new Set(
   "data,result,results,response,items,item,record,records,list,values,entries,objects,rows,hits,matches,body,payload,output,content,elements".split(
     ",",
   ),
@@ -69,8 +69,8 @@ export function fieldsOf(output: JsonValue, noun: string): readonly OutputField<
     if (!isJsonObject(value)) return;
     for (const [name, one] of Object.entries(value)) {
       if (typeof one === "string" || typeof one === "number") {
-        if (one !== "" && found.length < MAX_FIELDS) found.push({ ...fieldKey(name, place), value: one });
-      } else if (one !== null && typeof one === "object") visit(one, inside(name, place));
+        if (one !== "" && found.length < MAX_FIELDS) found.push({ ...toField(name, place), value: one });
+      } else if (one !== null && typeof one === "object") visit(one, toNestedPlace(name, place));
     }
   };
   visit(output, { noun, ofList: false, depth: 0 });
@@ -82,26 +82,26 @@ export function schemaFields(schema: JsonSchema | undefined, noun: string): read
   const found: OutputField<undefined>[] = [];
   const visit = (part: unknown, place: Place): void => {
     if (place.depth > MAX_DEPTH || found.length >= MAX_FIELDS || !isJsonObject(part)) return;
-    const items = own(part, "items");
+    const items = getOwn(part, "items");
     if (isJsonObject(items)) visit(items, { ...place, ofList: true, depth: place.depth + 1 });
-    const properties = own(part, "properties");
+    const properties = getOwn(part, "properties");
     if (!isJsonObject(properties)) return;
     for (const [name, one] of Object.entries(properties)) {
-      const holdsMore = isJsonObject(one) && (own(one, "properties") !== undefined || own(one, "items") !== undefined);
-      if (holdsMore) visit(one, inside(name, place));
-      else if (found.length < MAX_FIELDS) found.push({ ...fieldKey(name, place), value: undefined });
+      const holdsMore = isJsonObject(one) && (getOwn(one, "properties") !== undefined || getOwn(one, "items") !== undefined);
+      if (holdsMore) visit(one, toNestedPlace(name, place));
+      else if (found.length < MAX_FIELDS) found.push({ ...toField(name, place), value: undefined });
     }
   };
   visit(schema, { noun, ofList: false, depth: 0 });
   return found;
 }
 
-function inside(name: string, { noun, ofList, depth }: Place): Place {
-  const plain = plainName(name);
-  return { noun: CARRIERS.has(plain) ? noun : singular(plain), ofList, depth: depth + 1 };
+function toNestedPlace(name: string, { noun, ofList, depth }: Place): Place {
+  const plain = normalizeName(name);
+  return { noun: WRAPPER_NAMES.has(plain) ? noun : toSingular(plain), ofList, depth: depth + 1 };
 }
 
-function fieldKey(name: string, { noun, ofList, depth }: Place): Omit<OutputField<undefined>, "value"> {
+function toField(name: string, { noun, ofList, depth }: Place): Omit<OutputField<undefined>, "value"> {
   const own = isIdName(name) ? idNoun(name) || noun : "";
-  return { name, key: inputKey(name, noun), noun: own, ofList, onTop: depth === 0 };
+  return { name, key: inputKey(name, noun), noun: own, ofList, isTopLevel: depth === 0 };
 }

@@ -39,7 +39,7 @@ class SkippingClock implements VirtualClock {
   #skippedMs = 0;
   #running = 0;
   #quietTurns = 0;
-  #isTurning = false;
+  #isTurnScheduled = false;
   /** Number of model requests in flight. */
   #requests = 0;
   /** Set while the next timer runs on the real clock. */
@@ -66,8 +66,8 @@ class SkippingClock implements VirtualClock {
     const timer: Timer = { dueAt: this.now() + Math.max(0, delayMs), fire };
     this.#timers.add(timer);
     this.#quietTurns = 0;
-    if (this.#requests > 0) this.#arm();
-    this.#turn();
+    if (this.#requests > 0) this.#armNextTimer();
+    this.#scheduleTurn();
     return () => {
       this.#timers.delete(timer);
       timer.cancel?.();
@@ -79,7 +79,7 @@ class SkippingClock implements VirtualClock {
     try {
       return await work();
     } finally {
-      if (--this.#running === 0) this.#leaveToReal();
+      if (--this.#running === 0) this.#moveTimersToRealClock();
     }
   }
 
@@ -89,66 +89,66 @@ class SkippingClock implements VirtualClock {
       name: model.name,
       ...omitUndefined({ format, serverUrl }),
       ...(model.toolNameOf === undefined ? {} : { toolNameOf: (name: string) => model.toolNameOf?.(name) ?? name }),
-      stream: (request, options) => this.#attended(() => model.stream(request, options)),
+      stream: (request, options) => this.#streamCounted(() => model.stream(request, options)),
     };
   }
 
-  async *#attended(open: () => AsyncIterable<ModelEvent>): AsyncGenerator<ModelEvent, void, undefined> {
+  async *#streamCounted(open: () => AsyncIterable<ModelEvent>): AsyncGenerator<ModelEvent, void, undefined> {
     this.#requests++;
-    this.#arm();
+    this.#armNextTimer();
     try {
       yield* open();
     } finally {
       this.#requests--;
       this.#quietTurns = 0;
-      this.#arm();
-      this.#turn();
+      this.#armNextTimer();
+      this.#scheduleTurn();
     }
   }
 
   /** Starts the next timer on the real clock while a request is in flight. */
-  #arm(): void {
+  #armNextTimer(): void {
     this.#disarm?.();
     this.#disarm = undefined;
-    const next = this.#requests === 0 ? undefined : this.#next();
+    const next = this.#requests === 0 ? undefined : this.#findNextTimer();
     if (next === undefined) return;
     this.#disarm = this.#real.timer(
       () => {
         this.#disarm = undefined;
         if (this.#timers.delete(next)) next.fire();
-        this.#arm();
+        this.#armNextTimer();
       },
       Math.max(0, next.dueAt - this.now()),
     );
   }
 
-  #leaveToReal(): void {
+  #moveTimersToRealClock(): void {
     this.#disarm?.();
     this.#disarm = undefined;
     for (const timer of this.#timers) timer.cancel = this.#real.timer(timer.fire, Math.max(0, timer.dueAt - this.now()));
     this.#timers.clear();
   }
 
-  #turn(): void {
-    if (this.#isTurning || this.#timers.size === 0 || this.#requests > 0) return;
-    this.#isTurning = true;
+  #scheduleTurn(): void {
+    if (this.#isTurnScheduled || this.#timers.size === 0 || this.#requests > 0) return;
+    this.#isTurnScheduled = true;
     setImmediate(() => {
-      this.#isTurning = false;
+      this.#isTurnScheduled = false;
       if (this.#requests === 0 && ++this.#quietTurns > QUIET_TURNS) this.#fireNext();
-      this.#turn();
+      this.#scheduleTurn();
     });
   }
 
   #fireNext(): void {
     this.#quietTurns = 0;
-    const next = this.#next();
+    const next = this.#findNextTimer();
     if (next === undefined) return;
     this.#timers.delete(next);
     this.#skippedMs += Math.max(0, next.dueAt - this.now());
     next.fire();
   }
 
-  #next(): Timer | undefined {
+  #findNextTimer(): Timer | undefined {
     let next: Timer | undefined;
     for (const timer of this.#timers) if (next === undefined || timer.dueAt < next.dueAt) next = timer;
     return next;

@@ -24,16 +24,16 @@ export class ApprovalGrants {
   readonly #sessions = new Map<string, SessionGrants>();
 
   /** Whether the session has allowed this call. A one-time grant is used up by it. */
-  allow(question: NewApproval): boolean {
+  consumeGrant(question: NewApproval): boolean {
     const { sessionId, digest, warned } = question;
     const grants = this.#sessions.get(sessionId);
     if (grants === undefined) return false;
     const standing = warned === true ? [grants.warned] : [grants.unwarned, grants.warned];
-    return standing.some((one) => isAlways(one, question) || one.inputs.has(digest)) || takeOnce(grants, digest);
+    return standing.some((one) => isAlwaysAllowed(one, question) || one.inputs.has(digest)) || consumeOnce(grants, digest);
   }
 
-  noteSimulated(sessionId: string): void {
-    this.#of(sessionId).isSimulated = true;
+  markSimulated(sessionId: string): void {
+    this.#grantsOf(sessionId).isSimulated = true;
   }
 
   isSimulated(sessionId: string): boolean {
@@ -41,34 +41,34 @@ export class ApprovalGrants {
   }
 
   /** Keeps the scope of an answer to a simulation's question. */
-  allowReached(question: NewApproval, scope: ApprovalScope | undefined): void {
+  grantScope(question: NewApproval, scope: ApprovalScope | undefined): void {
     const { sessionId, toolName, definition, digest } = question;
     const warned = question.warned === true;
     if (scope === "tool") this.allowAlways(sessionId, toolName, { definition, warned });
-    if (scope === "input") standingOf(this.#of(sessionId), warned).inputs.add(digest);
+    if (scope === "input") standingOf(this.#grantsOf(sessionId), warned).inputs.add(digest);
   }
 
   /** Allows one call. The returned function revokes the grant unless it was used. */
   allowOnce(sessionId: string, digest: string): () => void {
-    const grants = this.#of(sessionId);
+    const grants = this.#grantsOf(sessionId);
     grants.once.set(digest, (grants.once.get(digest) ?? 0) + 1);
     let isOpen = true;
     return () => {
-      if (isOpen) takeOnce(grants, digest);
+      if (isOpen) consumeOnce(grants, digest);
       isOpen = false;
     };
   }
 
   /** Returns false if the tool was allowed already. */
   allowAlways(sessionId: string, toolName: string, { definition, warned }: ShownTool = {}): boolean {
-    const { always } = standingOf(this.#of(sessionId), warned);
+    const { always } = standingOf(this.#grantsOf(sessionId), warned);
     if (always.has(toolName) && always.get(toolName) === definition) return false;
     always.set(toolName, definition);
     return true;
   }
 
   /** Revokes the grant of `allowAlways` if it has the same definition. */
-  endAlways(sessionId: string, toolName: string, { definition, warned }: ShownTool = {}): void {
+  revokeAlways(sessionId: string, toolName: string, { definition, warned }: ShownTool = {}): void {
     const grants = this.#sessions.get(sessionId);
     if (grants === undefined) return;
     const { always } = standingOf(grants, warned);
@@ -79,7 +79,7 @@ export class ApprovalGrants {
     this.#sessions.delete(sessionId);
   }
 
-  #of(sessionId: string): SessionGrants {
+  #grantsOf(sessionId: string): SessionGrants {
     let grants = this.#sessions.get(sessionId);
     if (grants === undefined)
       this.#sessions.set(sessionId, (grants = { unwarned: newStanding(), warned: newStanding(), once: new Map(), isSimulated: false }));
@@ -96,11 +96,11 @@ function standingOf({ warned, unwarned }: SessionGrants, isWarned = false): Stan
 }
 
 /** False for an input with safety checks of the model's provider: the person who allowed the tool has not seen them. */
-function isAlways({ always }: Standing, { toolName, definition, safetyChecks }: NewApproval): boolean {
+function isAlwaysAllowed({ always }: Standing, { toolName, definition, safetyChecks }: NewApproval): boolean {
   return always.has(toolName) && (always.get(toolName) ?? definition) === definition && safetyChecks === undefined;
 }
 
-function takeOnce({ once }: SessionGrants, digest: string): boolean {
+function consumeOnce({ once }: SessionGrants, digest: string): boolean {
   const left = once.get(digest);
   if (left === undefined) return false;
   if (left === 1) once.delete(digest);

@@ -1,49 +1,49 @@
 /** Decides which calls need approval: by the settings, by what the call does, and by a session's own rule. */
 import type { SessionRule } from "../../core/approvals.ts";
-import { MAX_REMEMBERED_NAMES, nameMatcher, type NameMatcher } from "../permission.ts";
+import { MAX_CACHED_NAMES, createNameMatcher, type NameMatcher } from "../permission.ts";
 
 type Rule = "never" | "always" | "none";
 
 /** Returns the reasons that come from settings and tools, which every process can tell; any other comes from a session's own rule. */
-function reasonsOfSettings(qualifiedName: string): { readonly destructive: string; readonly always: string } {
+function settingsReasons(qualifiedName: string): { readonly destructive: string; readonly always: string } {
   return { destructive: `${qualifiedName} may destroy something.`, always: `The approval rules ask before ${qualifiedName} runs.` };
 }
 
-export function isOfSettings(reason: string, qualifiedName: string): boolean {
-  return Object.values(reasonsOfSettings(qualifiedName)).includes(reason);
+export function isSettingsReason(reason: string, qualifiedName: string): boolean {
+  return Object.values(settingsReasons(qualifiedName)).includes(reason);
 }
 
 export class ApprovalRules {
   readonly #always: NameMatcher | undefined;
   readonly #never: NameMatcher | undefined;
   readonly #byName = new Map<string, Rule>();
-  readonly #ofSessions = new Map<string, SessionRule>();
+  readonly #bySession = new Map<string, SessionRule>();
   /** See `Approvals.mayAsk`; does not include rules of sessions. */
   readonly mayAsk: boolean;
 
   /** @throws ToolError `invalid_argument` for a pattern that cannot be used */
   constructor({ always, never }: { readonly always?: readonly string[]; readonly never?: readonly string[] }) {
-    this.#always = always === undefined ? undefined : nameMatcher(always, "always", { bareNames: "default" });
+    this.#always = always === undefined ? undefined : createNameMatcher(always, "always", { bareNames: "default" });
     this.mayAsk = this.#always !== undefined;
-    this.#never = never === undefined ? undefined : nameMatcher(never, "never", { bareNames: "default" });
+    this.#never = never === undefined ? undefined : createNameMatcher(never, "never", { bareNames: "default" });
   }
 
   /** See `Approvals.needed`. */
   needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
     const rule = this.#always === undefined && this.#never === undefined ? "none" : this.#ruleFor(qualifiedName);
     if (rule === "never") return undefined;
-    if (destructive) return reasonsOfSettings(qualifiedName).destructive;
+    if (destructive) return settingsReasons(qualifiedName).destructive;
     // `session.id` is a getter that creates the id on first use, which few calls need
-    const own = session === undefined || this.#ofSessions.size === 0 ? undefined : this.#ofSessions.get(session.id)?.(qualifiedName);
-    return own ?? (rule === "always" ? reasonsOfSettings(qualifiedName).always : undefined);
+    const own = session === undefined || this.#bySession.size === 0 ? undefined : this.#bySession.get(session.id)?.(qualifiedName);
+    return own ?? (rule === "always" ? settingsReasons(qualifiedName).always : undefined);
   }
 
   askMore(sessionId: string, rule: SessionRule): void {
-    this.#ofSessions.set(sessionId, rule);
+    this.#bySession.set(sessionId, rule);
   }
 
   forget(sessionId: string): void {
-    this.#ofSessions.delete(sessionId);
+    this.#bySession.delete(sessionId);
   }
 
   #ruleFor(qualifiedName: string): Rule {
@@ -51,7 +51,7 @@ export class ApprovalRules {
     if (rule === undefined) {
       if (this.#never?.(qualifiedName) !== undefined) rule = "never";
       else rule = this.#always?.(qualifiedName) === undefined ? "none" : "always";
-      if (this.#byName.size >= MAX_REMEMBERED_NAMES) this.#byName.clear();
+      if (this.#byName.size >= MAX_CACHED_NAMES) this.#byName.clear();
       this.#byName.set(qualifiedName, rule);
     }
     return rule;

@@ -4,16 +4,16 @@ import type { JsonObject } from "../../core/base/json.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
-import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../../core/store-changes.ts";
-import { endOf, type PendingQuestion } from "./pending-question.ts";
+import { NO_FOLLOWER, type StoreChange, type StoreFollower } from "../../core/store-changes.ts";
+import { toApprovalEnd, type PendingQuestion } from "./pending-question.ts";
 
 /** How often the store is polled, in milliseconds. */
-const LOOK_MS = 500;
+const POLL_MS = 500;
 /** Maximum number of questions looked up in one query. */
-const IDS_AT_ONCE = 500;
-const ENDED: readonly ApprovalStatus[] = Object.freeze(APPROVAL_STATUSES.filter((status) => status !== "open"));
+const MAX_IDS_PER_QUERY = 500;
+const ENDED_STATUSES: readonly ApprovalStatus[] = Object.freeze(APPROVAL_STATUSES.filter((status) => status !== "open"));
 
-export interface ApprovalWatchOptions {
+export interface ApprovalPollerOptions {
   readonly store: ApprovalStore;
   readonly follow: Store["follow"];
   readonly ports: Pick<Ports, "clock" | "log">;
@@ -22,72 +22,72 @@ export interface ApprovalWatchOptions {
   readonly onEnd: (end: ApprovalEnd) => void;
 }
 
-export class ApprovalWatch {
-  readonly #options: ApprovalWatchOptions;
-  #stop: (() => void) | undefined;
-  #follower: StoreFollower = NOT_FOLLOWED;
-  #looking = false;
+export class ApprovalPoller {
+  readonly #options: ApprovalPollerOptions;
+  #cancelPoll: (() => void) | undefined;
+  #follower: StoreFollower = NO_FOLLOWER;
+  #isPolling = false;
   /** A hint arrived since the last look began. */
-  #isBehind = false;
+  #mustPollAgain = false;
   #hasFailed = false;
   /** Previews may take seconds; answers do not wait for them. */
   #isPreviewing = false;
 
-  constructor(options: ApprovalWatchOptions) {
+  constructor(options: ApprovalPollerOptions) {
     this.#options = options;
   }
 
   /** Starts polling, to be called when a question is open. */
-  begin(): void {
+  start(): void {
     const { open, ports } = this.#options;
-    if (open.size === 0 || this.#stop !== undefined || this.#looking) return;
-    this.#stop = ports.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
-    if (this.#follower === NOT_FOLLOWED) this.#follower = this.#options.follow((change) => this.#hear(change));
+    if (open.size === 0 || this.#cancelPoll !== undefined || this.#isPolling) return;
+    this.#cancelPoll = ports.clock.timer(() => void this.#poll(), POLL_MS, { background: true });
+    if (this.#follower === NO_FOLLOWER) this.#follower = this.#options.follow((change) => this.#onChange(change));
   }
 
-  #hear({ parts }: StoreChange): void {
+  #onChange({ parts }: StoreChange): void {
     if (!parts.includes("approvals")) return;
-    this.#isBehind = true;
-    if (this.#stop === undefined) return; // it looks already, and looks again
-    this.#stop();
-    void this.#look();
+    this.#mustPollAgain = true;
+    if (this.#cancelPoll === undefined) return; // it looks already, and looks again
+    this.#cancelPoll();
+    void this.#poll();
   }
 
-  async #look(): Promise<void> {
-    this.#stop = undefined;
-    if (this.#options.open.size === 0) return this.#rest();
-    this.#looking = true;
-    this.#isBehind = false;
+  async #poll(): Promise<void> {
+    this.#cancelPoll = undefined;
+    if (this.#options.open.size === 0) return this.#stopFollowing();
+    this.#isPolling = true;
+    this.#mustPollAgain = false;
     try {
-      const damage = await this.#findEnds();
+      const damage = await this.#reportAnswers();
       if (!this.#isPreviewing) void this.#makePreviews();
       if (damage !== undefined) throw new ToolError("corrupt_record", damage);
       this.#hasFailed = false;
     } catch (thrown: unknown) {
       this.#warn(thrown);
     } finally {
-      this.#looking = false;
-      if (this.#options.open.size === 0) this.#rest();
-      else if (this.#isBehind) void this.#look();
-      else this.begin();
+      this.#isPolling = false;
+      if (this.#options.open.size === 0) this.#stopFollowing();
+      else if (this.#mustPollAgain) void this.#poll();
+      else this.start();
     }
   }
 
-  #rest(): void {
+  #stopFollowing(): void {
     this.#follower.stop();
-    this.#follower = NOT_FOLLOWED;
+    this.#follower = NO_FOLLOWER;
   }
 
   /** Passes on answers of other processes. Resolves to the damage of the first unreadable answer; its question stays open. */
-  async #findEnds(): Promise<string | undefined> {
+  async #reportAnswers(): Promise<string | undefined> {
     const { store, ports, open, onEnd } = this.#options;
     const ids = [...open.keys()];
     const now = ports.clock.wallTime();
     let damage: string | undefined;
     while (ids.length > 0) {
-      const query = { now, ids: ids.splice(0, IDS_AT_ONCE), statuses: ENDED, first: "oldest", limit: IDS_AT_ONCE } as const;
+      const query = { now, ids: ids.splice(0, MAX_IDS_PER_QUERY), statuses: ENDED_STATUSES, first: "oldest", limit: MAX_IDS_PER_QUERY } as const;
       for (const record of await store.list(query)) {
-        if (record.damage === undefined || record.status !== "allowed") onEnd(endOf(record));
+        if (record.damage === undefined || record.status !== "allowed") onEnd(toApprovalEnd(record));
         else damage ??= record.damage;
       }
     }
@@ -102,10 +102,10 @@ export class ApprovalWatch {
       for (const id of await store.previewRequests()) {
         const pending = open.get(id);
         // the other previews are still made
-        if (pending !== undefined) await this.#makePreview(id, pending).catch((thrown: unknown) => this.#noPreview(thrown));
+        if (pending !== undefined) await this.#makePreview(id, pending).catch((thrown: unknown) => this.#logMissingPreview(thrown));
       }
     } catch (thrown: unknown) {
-      this.#noPreview(thrown);
+      this.#logMissingPreview(thrown);
     } finally {
       this.#isPreviewing = false;
     }
@@ -117,7 +117,7 @@ export class ApprovalWatch {
     await this.#options.store.keepPreview({ id, digest, preview: preview as unknown as JsonObject });
   }
 
-  #noPreview(thrown: unknown): void {
+  #logMissingPreview(thrown: unknown): void {
     this.#options.ports.log.debug(`A preview of a call that waits for approval could not be made: ${describeThrown(thrown)}`);
   }
 

@@ -21,20 +21,20 @@ import type {
 } from "../../core/approvals.ts";
 import type { ApprovalAnswer, Approver } from "../../core/ask.ts";
 import type { Store } from "../../core/store.ts";
-import { Groups } from "../../core/base/groups.ts";
+import { MultiMap } from "../../core/base/groups.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import { MemoryApprovals } from "../../store/memory/memory-approvals.ts";
 import { approvalDigest, approvalId } from "./approval-digest.ts";
 import { ApprovalGrants } from "./approval-grants.ts";
-import { cancelled, denied, refusalOf, undecided } from "./approval-refusals.ts";
+import { approvalCancelledError, approvalDeniedError, findApprovalRefusal, noDecisionError } from "./approval-refusals.ts";
 import { ApprovalRules } from "./approval-rules.ts";
-import { answeringRule, describeAnswer, isAnswer } from "./approval-verdict.ts";
-import { ApprovalWatch } from "./approval-watch.ts";
+import { findAnsweringRule, describeAnswer, isApprovalAnswer } from "./approval-verdict.ts";
+import { ApprovalPoller } from "./approval-watch.ts";
 import { onAbort } from "../attempts/deadline.ts";
-import { endOf, noteOf, PendingQuestion } from "./pending-question.ts";
-import { KEPT_IN_STORE, StoredApprovals } from "./stored-approvals.ts";
+import { toApprovalEnd, toAnswerNote, PendingQuestion } from "./pending-question.ts";
+import { MAX_ENDED_IN_STORE, StoredApprovals } from "./stored-approvals.ts";
 
 /** Which calls need approval first, and which never do. */
 export interface ApprovalSettings {
@@ -55,7 +55,7 @@ const MAX_REASON_LENGTH = 500;
 /** Number of questions asked between two prunes of ended questions. */
 const ASKED_BETWEEN_PRUNES = 256;
 /** Maximum number of ended questions that are kept: in memory, and in a store. */
-const KEPT = { own: 1_000, store: KEPT_IN_STORE } as const;
+const MAX_ENDED = { own: 1_000, store: MAX_ENDED_IN_STORE } as const;
 
 /** The approvals of one process, over a store that others may share. Any error while getting an answer denies the call. */
 export class ApprovalGate implements Approvals {
@@ -67,19 +67,19 @@ export class ApprovalGate implements Approvals {
   readonly #ports: Ports;
   readonly #store: ApprovalStore;
   /** Set if no store was given and the questions are kept only in this object. */
-  readonly #own: MemoryApprovals | undefined;
+  readonly #memoryStore: MemoryApprovals | undefined;
   readonly #inbox: StoredApprovals;
-  readonly #watch: ApprovalWatch | undefined;
+  readonly #poller: ApprovalPoller | undefined;
   readonly #grants = new ApprovalGrants();
   /** Open questions by id, oldest first. */
   readonly #open = new Map<string, PendingQuestion>();
-  readonly #openIn = new Groups<string, PendingQuestion>();
+  readonly #openBySession = new MultiMap<string, PendingQuestion>();
   readonly #writes = new Set<Promise<unknown>>();
   /** Settles once the rules of all `allowAlways` calls are stored, or have failed. */
-  #ruleKept: Promise<unknown> = Promise.resolve();
+  #rulesStored: Promise<unknown> = Promise.resolve();
   /** Questions, by id, that are being released to another process, or to another session of this one. */
-  readonly #leaving = new Map<string, Promise<unknown>>();
-  #asked = 0;
+  readonly #releasing = new Map<string, Promise<unknown>>();
+  #askedCount = 0;
 
   /** @param store keeps the questions. @default a store in memory. @throws ToolError `invalid_argument` */
   constructor(settings: ApprovalSettings, ports: Ports, store?: Pick<Store, "approvals" | "follow">) {
@@ -92,16 +92,16 @@ export class ApprovalGate implements Approvals {
     this.mayAsk = this.#rules.mayAsk;
     this.#timeoutMs = timeoutMs;
     this.#ports = ports;
-    this.#own = store === undefined ? new MemoryApprovals() : undefined;
-    this.#store = store?.approvals ?? this.#own ?? new MemoryApprovals();
-    this.#inbox = new StoredApprovals({ store: this.#store, ports, onEnd: (end) => this.#settleElsewhere(end) });
+    this.#memoryStore = store === undefined ? new MemoryApprovals() : undefined;
+    this.#store = store?.approvals ?? this.#memoryStore ?? new MemoryApprovals();
+    this.#inbox = new StoredApprovals({ store: this.#store, ports, onEnd: (end) => this.#settleFromOthers(end) });
     if (store !== undefined)
-      this.#watch = new ApprovalWatch({
+      this.#poller = new ApprovalPoller({
         store: store.approvals,
         follow: (listener) => store.follow(listener),
         ports,
         open: this.#open,
-        onEnd: (end) => this.#settleElsewhere(end),
+        onEnd: (end) => this.#settleFromOthers(end),
       });
   }
 
@@ -114,14 +114,14 @@ export class ApprovalGate implements Approvals {
   }
 
   async ask(question: ApprovalQuestion): Promise<ToolError | undefined> {
-    if (question.signal.aborted) return cancelled(question);
-    const asked = this.#newApproval(question);
-    if (asked.simulated) this.#grants.noteSimulated(asked.sessionId);
-    if (this.#grants.allow(asked)) return this.#allowedBefore(question, asked);
+    if (question.signal.aborted) return approvalCancelledError(question);
+    const asked = this.#createApproval(question);
+    if (asked.simulated) this.#grants.markSimulated(asked.sessionId);
+    if (this.#grants.consumeGrant(asked)) return this.#recordGrant(question, asked);
     try {
-      const rule = answeringRule(await this.#store.rules({ now: asked.askedAt, sessionId: asked.sessionId }), asked);
-      if (rule !== undefined) return this.#allowedBefore(question, asked, rule);
-      return await this.#put(question, asked);
+      const rule = findAnsweringRule(await this.#store.rules({ now: asked.askedAt, sessionId: asked.sessionId }), asked);
+      if (rule !== undefined) return this.#recordGrant(question, asked, rule);
+      return await this.#storeQuestion(question, asked);
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "store_failed");
       return new ToolError(error.code, `${question.toolName} was not run: its approval could not be stored. ${error.message}`, {
@@ -156,7 +156,7 @@ export class ApprovalGate implements Approvals {
   }
 
   async rules(): Promise<readonly ApprovalRule[]> {
-    await this.#ruleKept;
+    await this.#rulesStored;
     return this.#inbox.rules();
   }
 
@@ -184,9 +184,9 @@ export class ApprovalGate implements Approvals {
       createdAt: this.#ports.clock.wallTime(),
     } as const;
     const kept = this.#store.addRule({ ...rule, ...omitUndefined({ definition }), ...(warned ? { warnedIn: sessionId } : {}) });
-    const settled = this.#reported(kept.then(() => this.#grants.endAlways(sessionId, toolName, shown)));
-    this.#ruleKept = Promise.all([this.#ruleKept, settled]).then(() => undefined);
-    this.#write(settled);
+    const settled = this.#logFailure(kept.then(() => this.#grants.revokeAlways(sessionId, toolName, shown)));
+    this.#rulesStored = Promise.all([this.#rulesStored, settled]).then(() => undefined);
+    this.#trackWrite(settled);
   }
 
   askMore(sessionId: string, rule: SessionRule): void {
@@ -197,8 +197,8 @@ export class ApprovalGate implements Approvals {
   forget(sessionId: string): void {
     this.#grants.forget(sessionId);
     this.#rules.forget(sessionId);
-    this.#own?.forgetRules(sessionId);
-    for (const pending of this.#openIn.of(sessionId)) pending.isForgotten = true;
+    this.#memoryStore?.forgetRules(sessionId);
+    for (const pending of this.#openBySession.get(sessionId)) pending.isForgotten = true;
   }
 
   async resumed(sessionId: string, of: Pick<AbandonedQuestions, "callIds" | "exceptCallIds"> = {}): Promise<void> {
@@ -212,7 +212,7 @@ export class ApprovalGate implements Approvals {
     while (this.#writes.size > 0) await Promise.allSettled(this.#writes);
   }
 
-  #newApproval(question: ApprovalQuestion): NewApproval {
+  #createApproval(question: ApprovalQuestion): NewApproval {
     const { signal: _signal, whenRecorded: _whenRecorded, note: _note, preview: _preview, isLeft: _isLeft, ...shown } = question;
     const askedAt = this.#ports.clock.wallTime();
     const expiresAt = this.#timeoutMs > 0 ? askedAt + this.#timeoutMs : undefined;
@@ -220,75 +220,75 @@ export class ApprovalGate implements Approvals {
   }
 
   /** Records the answer in the session's log for a process that resumes the call: the grant itself is known only here. */
-  async #allowedBefore({ note }: ApprovalQuestion, { id, digest }: NewApproval, rule?: ApprovalRule): Promise<undefined> {
+  async #recordGrant({ note }: ApprovalQuestion, { id, digest }: NewApproval, rule?: ApprovalRule): Promise<undefined> {
     const by = rule === undefined ? {} : { scope: rule.scope, ruleId: rule.id };
     await note?.({ type: "answer", id, digest, status: "allowed", ...by });
   }
 
   /** Stores the question, then asks the approver. Without an approver, only an answer that an earlier process got counts. */
-  async #put(question: ApprovalQuestion, asked: NewApproval): Promise<ToolError | undefined> {
+  async #storeQuestion(question: ApprovalQuestion, asked: NewApproval): Promise<ToolError | undefined> {
     const approve = this.#approve;
     const { id, digest, expiresAt } = asked;
     if (approve === undefined) {
       const before = await this.#inbox.get(id);
-      if (before?.digest === digest && isAnswered(before)) return this.#conclude(question, before);
-      return undecided(question, "no approver is configured");
+      if (before?.digest === digest && isAnswered(before)) return this.#settleWithEarlier(question, before);
+      return noDecisionError(question, "no approver is configured");
     }
     await question.whenRecorded?.();
-    if (question.signal.aborted) return cancelled(question);
-    await this.#leaving.get(id);
+    if (question.signal.aborted) return approvalCancelledError(question);
+    await this.#releasing.get(id);
     const kept = await this.#store.put(asked);
     const pending = new PendingQuestion(question, asked, kept.position);
     if (kept.status === "open") pending.cleanUps.push(onAbort(question.signal, () => this.#withdraw(pending)));
-    if (question.signal.aborted) return cancelled(question);
-    pending.isNoted = true;
+    if (question.signal.aborted) return approvalCancelledError(question);
+    pending.isRecorded = true;
     try {
       await question.note?.({ type: "ask", id, digest, ...omitUndefined({ expiresAt }) });
     } catch (thrown: unknown) {
       if (kept.status === "open") this.#withdraw(pending); // its call ends with this error and can no longer be answered
       throw thrown;
     }
-    if (kept.status !== "open") return this.#conclude(question, kept);
-    if (!pending.settled) this.#begin(pending, approve);
+    if (kept.status !== "open") return this.#settleWithEarlier(question, kept);
+    if (!pending.settled) this.#startQuestion(pending, approve);
     return pending.settlement;
   }
 
-  #begin(pending: PendingQuestion, approve: Approver): void {
+  #startQuestion(pending: PendingQuestion, approve: Approver): void {
     const { asked } = pending;
     this.#open.set(asked.id, pending);
-    this.#openIn.add(asked.sessionId, pending);
+    this.#openBySession.add(asked.sessionId, pending);
     pending.cleanUps.push(() => this.#close(pending));
     if (this.#timeoutMs > 0) pending.cleanUps.push(this.#ports.clock.timer(() => void this.#expire(pending), this.#timeoutMs));
-    this.#watch?.begin();
-    if (this.#asked++ % ASKED_BETWEEN_PRUNES === 0) this.#prune();
+    this.#poller?.start();
+    if (this.#askedCount++ % ASKED_BETWEEN_PRUNES === 0) this.#prune();
     void this.#settleByAnswer(pending, approve);
   }
 
   async #settleByAnswer(pending: PendingQuestion, approve: Approver): Promise<void> {
-    const answer = await this.#answerOf(pending, approve);
+    const answer = await this.#getAnswer(pending, approve);
     if (pending.settled) return;
     pending.isAnswered = true;
     if (answer instanceof ToolError) return this.#end(pending, answer.code === "approval_required" ? "withdrawn" : "denied", answer);
     const { id, digest } = pending.asked;
-    await this.#orDenied(pending, async () => {
-      const reached = pending.isForgotten && answer !== "deny" ? "allow-once" : answer;
-      if (!(await this.#inbox.answer({ id, digest, answer: reached }))) await this.#follow(pending);
+    await this.#denyOnFailure(pending, async () => {
+      const effectiveAnswer = pending.isForgotten && answer !== "deny" ? "allow-once" : answer;
+      if (!(await this.#inbox.answer({ id, digest, answer: effectiveAnswer }))) await this.#settleFromStore(pending);
     });
   }
 
   #expire(pending: PendingQuestion): Promise<void> {
     // without a timeout here: another process that asked the question again set one
     const when = this.#timeoutMs > 0 ? `within ${this.#timeoutMs} ms` : "in time";
-    return this.#end(pending, "expired", denied(pending.question, `no answer came ${when}`));
+    return this.#end(pending, "expired", approvalDeniedError(pending.question, `no answer came ${when}`));
   }
 
   /** Ends the question with an error, unless it was answered first. */
   #end(pending: PendingQuestion, status: ApprovalEnd["status"], error: ToolError): Promise<void> {
     const { id, digest } = pending.asked;
     const end = { id, digest, status, at: this.#ports.clock.wallTime(), byAsker: true } as const;
-    return this.#orDenied(pending, async () => {
-      if (await this.#store.end(end)) pending.end(end, error);
-      else await this.#follow(pending);
+    return this.#denyOnFailure(pending, async () => {
+      if (await this.#store.end(end)) pending.settle(end, error);
+      else await this.#settleFromStore(pending);
     });
   }
 
@@ -296,86 +296,86 @@ export class ApprovalGate implements Approvals {
   #withdraw(pending: PendingQuestion): void {
     const { id, digest } = pending.asked;
     const end = { id, digest, status: "withdrawn", at: this.#ports.clock.wallTime() } as const;
-    if (pending.question.isLeft?.() === true) this.#leave(pending);
-    else this.#write(this.#store.end(end));
-    pending.end(end, cancelled(pending.question));
+    if (pending.question.isLeft?.() === true) this.#release(pending);
+    else this.#trackWrite(this.#store.end(end));
+    pending.settle(end, approvalCancelledError(pending.question));
   }
 
-  #leave({ asked: { id, digest }, position }: PendingQuestion): void {
-    const leaving = this.#reported(this.#store.leave({ id, digest, position })).finally(() => this.#leaving.delete(id));
-    this.#leaving.set(id, leaving);
-    this.#write(leaving);
+  #release({ asked: { id, digest }, position }: PendingQuestion): void {
+    const leaving = this.#logFailure(this.#store.leave({ id, digest, position })).finally(() => this.#releasing.delete(id));
+    this.#releasing.set(id, leaving);
+    this.#trackWrite(leaving);
   }
 
   /** Settles the question by the answer in the store, which came first. */
-  async #follow(pending: PendingQuestion): Promise<void> {
+  async #settleFromStore(pending: PendingQuestion): Promise<void> {
     const kept = await this.#inbox.get(pending.asked.id);
-    if (kept === undefined || kept.status === "open") pending.end({ status: "withdrawn" }, cancelled(pending.question));
-    else this.#endWith(pending, endOf(kept));
+    if (kept === undefined || kept.status === "open") pending.settle({ status: "withdrawn" }, approvalCancelledError(pending.question));
+    else this.#settleWith(pending, toApprovalEnd(kept));
   }
 
-  #settleElsewhere(end: ApprovalEnd): void {
+  #settleFromOthers(end: ApprovalEnd): void {
     const pending = this.#open.get(end.id);
     if (pending === undefined || pending.asked.digest !== end.digest) return;
     if (end.status === "expired") return void this.#expire(pending); // the store may only report it as overdue, and not have ended it yet
-    this.#endWith(pending, end);
+    this.#settleWith(pending, end);
   }
 
   /** Ends the question with an answer. The scope of an answer to a simulation is kept only here: the store has no rule for it. */
-  #endWith(pending: PendingQuestion, end: ApprovalEnd): void {
+  #settleWith(pending: PendingQuestion, end: ApprovalEnd): void {
     const { asked, isForgotten, question } = pending;
-    if (asked.simulated && !isForgotten) this.#grants.allowReached(asked, end.scope);
-    pending.end(end, refusalOf(question, end));
+    if (asked.simulated && !isForgotten) this.#grants.grantScope(asked, end.scope);
+    pending.settle(end, findApprovalRefusal(question, end));
   }
 
-  async #orDenied(pending: PendingQuestion, work: () => Promise<void>): Promise<void> {
+  async #denyOnFailure(pending: PendingQuestion, work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (thrown: unknown) {
       const why = describeThrown(thrown).slice(0, MAX_REASON_LENGTH);
-      pending.end({ status: "denied" }, denied(pending.question, `the answer could not be stored: ${why}`));
+      pending.settle({ status: "denied" }, approvalDeniedError(pending.question, `the answer could not be stored: ${why}`));
     }
   }
 
   /** Returns the approver's answer, or an error that denies the call if the approver failed. */
-  async #answerOf({ question, request }: PendingQuestion, approve: Approver): Promise<ApprovalAnswer | ToolError> {
+  async #getAnswer({ question, request }: PendingQuestion, approve: Approver): Promise<ApprovalAnswer | ToolError> {
     try {
       const answer: unknown = await approve(request);
-      if (isAnswer(answer)) return answer;
-      return denied(question, `the answer ${describeAnswer(answer)} is not one of "allow-once", "allow-input", "allow-always" and "deny"`);
+      if (isApprovalAnswer(answer)) return answer;
+      return approvalDeniedError(question, `the answer ${describeAnswer(answer)} is not one of "allow-once", "allow-input", "allow-always" and "deny"`);
     } catch (error: unknown) {
       const why = describeThrown(error).slice(0, MAX_REASON_LENGTH);
-      if (error instanceof ToolError && error.code === "approval_required") return undecided(question, why);
+      if (error instanceof ToolError && error.code === "approval_required") return noDecisionError(question, why);
       if (!request.signal.aborted) this.#ports.log.warn(`The approver failed on ${question.toolName}: ${why}`, { callId: question.callId });
-      return denied(question, `the approver failed: ${why}`);
+      return approvalDeniedError(question, `the approver failed: ${why}`);
     }
   }
 
   /** Ends a question with the answer that an earlier process got. */
-  #conclude(question: ApprovalQuestion, kept: ApprovalRecord): ToolError | undefined {
-    const end = endOf(kept);
-    void question.note?.(noteOf(kept, end));
-    return refusalOf(question, end);
+  #settleWithEarlier(question: ApprovalQuestion, kept: ApprovalRecord): ToolError | undefined {
+    const end = toApprovalEnd(kept);
+    void question.note?.(toAnswerNote(kept, end));
+    return findApprovalRefusal(question, end);
   }
 
   #close(pending: PendingQuestion): void {
     const { id, sessionId } = pending.asked;
     if (this.#open.get(id) === pending) this.#open.delete(id);
-    this.#openIn.delete(sessionId, pending);
-    if (pending.isForgotten) this.#own?.forgetRules(sessionId);
+    this.#openBySession.delete(sessionId, pending);
+    if (pending.isForgotten) this.#memoryStore?.forgetRules(sessionId);
   }
 
   #prune(): void {
-    const keep = this.#own === undefined ? KEPT.store : KEPT.own;
-    this.#write(this.#store.prune({ keep, now: this.#ports.clock.wallTime() }));
+    const keep = this.#memoryStore === undefined ? MAX_ENDED.store : MAX_ENDED.own;
+    this.#trackWrite(this.#store.prune({ keep, now: this.#ports.clock.wallTime() }));
   }
 
-  #write(work: Promise<unknown>): void {
-    const written = this.#reported(work).finally(() => this.#writes.delete(written));
+  #trackWrite(work: Promise<unknown>): void {
+    const written = this.#logFailure(work).finally(() => this.#writes.delete(written));
     this.#writes.add(written);
   }
 
-  async #reported(work: Promise<unknown>): Promise<void> {
+  async #logFailure(work: Promise<unknown>): Promise<void> {
     try {
       await work;
     } catch (thrown: unknown) {

@@ -6,47 +6,47 @@ import type { Clock } from "../../core/ports.ts";
 import { onAbort } from "../attempts/deadline.ts";
 
 /** Interval of the polls in milliseconds, and their maximum number: the other process checks about twice a second, and its simulation is limited. */
-const LOOK_MS = 200;
-const MAX_LOOKS = 75;
+const POLL_MS = 200;
+const MAX_POLLS = 75;
 
-export interface AwaitPreviewParts {
+export interface AwaitPreviewOptions {
   readonly store: ApprovalStore;
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
 }
 
 /** Waits for the preview. Resolves to the reason if there is none. */
-export async function awaitPreview({ id, digest, status, askedIn }: ApprovalRecord, parts: AwaitPreviewParts): Promise<ApprovalPreview> {
+export async function awaitPreview({ id, digest, status, askedIn }: ApprovalRecord, parts: AwaitPreviewOptions): Promise<ApprovalPreview> {
   const { store, clock, signal } = parts;
   const kept = await store.preview(id);
-  if (kept !== undefined) return previewOf(kept);
-  if (status !== "open") return unavailable(`the question is ${status}`);
+  if (kept !== undefined) return readPreview(kept);
+  if (status !== "open") return unavailablePreview(`the question is ${status}`);
   if (askedIn === undefined)
-    return unavailable("no living process waits for the answer: resume its session to have the question asked again");
-  if (!(await store.requestPreview({ id, digest }))) return unavailable("the question has been answered in the meantime");
-  for (let looks = 0; looks < MAX_LOOKS && signal?.aborted !== true; looks++) {
+    return unavailablePreview("no living process waits for the answer: resume its session to have the question asked again");
+  if (!(await store.requestPreview({ id, digest }))) return unavailablePreview("the question has been answered in the meantime");
+  for (let looks = 0; looks < MAX_POLLS && signal?.aborted !== true; looks++) {
     await pause(clock, signal);
     const preview = await store.preview(id);
-    if (preview !== undefined) return previewOf(preview);
+    if (preview !== undefined) return readPreview(preview);
   }
-  return unavailable(`${askedIn} did not make one in time`);
+  return unavailablePreview(`${askedIn} did not make one in time`);
 }
 
-export function unavailable(reason: string): ApprovalPreview {
+export function unavailablePreview(reason: string): ApprovalPreview {
   return { available: false, reason };
 }
 
-function previewOf(kept: JsonObject): ApprovalPreview {
+function readPreview(kept: JsonObject): ApprovalPreview {
   const { available, reason, state, calls, writes } = kept;
-  if (available === false) return unavailable(typeof reason === "string" ? reason : "the reason is not known");
+  if (available === false) return unavailablePreview(typeof reason === "string" ? reason : "the reason is not known");
   // the form in which this version stores a preview
   if ([state, calls, writes].every((part) => Array.isArray(part))) return kept as unknown as ApprovalPreview;
-  return unavailable("another version of Haft made it");
+  return unavailablePreview("another version of Haft made it");
 }
 
 function pause(clock: Clock, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
-    const stop = clock.timer(() => (forget(), resolve()), LOOK_MS);
+    const stop = clock.timer(() => (forget(), resolve()), POLL_MS);
     const forget = signal === undefined ? () => {} : onAbort(signal, () => (stop(), resolve()));
   });
 }

@@ -16,7 +16,7 @@ export class PendingQuestion {
   readonly cleanUps: (() => void)[] = [];
   settled = false;
   /** Whether the session's log contains the question, or is about to. */
-  isNoted = false;
+  isRecorded = false;
   /** Whether this process's approver has answered. */
   isAnswered = false;
   /** Whether the session was forgotten: its answers can no longer allow more than one call. */
@@ -36,11 +36,11 @@ export class PendingQuestion {
   }
 
   /** Settles the question once, so that its call continues. Aborts the approver's signal unless the approver has answered. */
-  end(end: QuestionEnd, error: ToolError | undefined): void {
+  settle(settle: QuestionEnd, error: ToolError | undefined): void {
     if (this.settled) return;
     this.settled = true;
     for (const cleanUp of this.cleanUps) cleanUp();
-    if (this.isNoted) void this.question.note?.(noteOf(this.asked, end));
+    if (this.isRecorded) void this.question.note?.(toAnswerNote(this.asked, settle));
     this.#resolve(error);
     if (!this.isAnswered) this.#withdrawal.abort(error);
   }
@@ -49,13 +49,13 @@ export class PendingQuestion {
 export type QuestionEnd = Pick<ApprovalEnd, "status" | "scope" | "ruleId" | "by">;
 
 /** Returns the end of a question, as recorded in its session's log. */
-export function noteOf({ id, digest }: Pick<NewApproval, "id" | "digest">, end: QuestionEnd): ApprovalNote {
+export function toAnswerNote({ id, digest }: Pick<NewApproval, "id" | "digest">, end: QuestionEnd): ApprovalNote {
   const { status, scope, ruleId, by } = end;
   return { type: "answer", id, digest, status, ...omitUndefined({ scope, ruleId, by }) };
 }
 
 /** Returns the end of a stored question. One that is still open counts as withdrawn. */
-export function endOf({ id, digest, status, scope, ruleId, answeredBy, answeredAt, askedAt }: ApprovalRecord): ApprovalEnd {
+export function toApprovalEnd({ id, digest, status, scope, ruleId, answeredBy, answeredAt, askedAt }: ApprovalRecord): ApprovalEnd {
   const ended = status === "open" ? "withdrawn" : status;
   return { id, digest, status: ended, at: answeredAt ?? askedAt, ...omitUndefined({ scope, ruleId, by: answeredBy }) };
 }

@@ -1,5 +1,5 @@
 /** The inbox: questions of all processes that share a store, which any of them can read and answer. */
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import type { ApprovalPreview } from "../../core/approval-preview.ts";
 import type {
   ApprovalEnd,
@@ -14,18 +14,18 @@ import { APPROVAL_STATUSES } from "../../core/approval-store.ts";
 import type { ApprovalDecision, ApprovalInbox, ApprovalVerdict, ManyApprovals, NewApprovalRule } from "../../core/approvals.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
-import { checkText } from "../../core/check-argument.ts";
+import { checkString } from "../../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Ports } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import { alsoAnswers, newRule, readVerdict, ruleOfAnswer, type ReadVerdict } from "./approval-verdict.ts";
+import { ruleAlsoAnswers, createApprovalRule, parseVerdict, createAnswerRule, type ParsedVerdict } from "./approval-verdict.ts";
 import { awaitPreview } from "./await-preview.ts";
-import { nameMatcher } from "../permission.ts";
+import { createNameMatcher } from "../permission.ts";
 
 const DEFAULT_LIMIT = 100;
 const PAGE = 1_000;
 /** Maximum number of ended questions kept in a store. */
-export const KEPT_IN_STORE = 10_000;
+export const MAX_ENDED_IN_STORE = 10_000;
 const LIST: OptionNames<ListApprovalsOptions> = {
   status: ["array", "string"],
   sessionId: "string",
@@ -75,11 +75,11 @@ export class StoredApprovals implements ApprovalInbox {
   async list(options: ListApprovalsOptions = {}): Promise<readonly ApprovalRecord[]> {
     checkKnownKeys(options, LIST, "the list of approvals");
     const { tool, limit = DEFAULT_LIMIT } = options;
-    const query = this.#query(options);
+    const query = this.#toQuery(options);
     if (tool === undefined || !tool.includes("*")) return this.#list({ ...query, ...omitUndefined({ toolName: tool }) });
-    const matches = nameMatcher([tool], "tool");
+    const matches = createNameMatcher([tool], "tool");
     const found: ApprovalRecord[] = [];
-    for await (const record of this.#each(query)) {
+    for await (const record of this.#eachRecord(query)) {
       if (matches(record.toolName) !== undefined) found.push(record);
       if (found.length >= limit) break;
     }
@@ -87,34 +87,34 @@ export class StoredApprovals implements ApprovalInbox {
   }
 
   async get(id: string): Promise<ApprovalRecord | undefined> {
-    checkText(id, "get() of approvals", "the id of a question");
+    checkString(id, "get() of approvals", "the id of a question");
     const [record] = await this.#list({ now: this.#now, ids: [id], first: "oldest", limit: 1 });
-    return record === undefined ? undefined : whole(record);
+    return record === undefined ? undefined : checkUndamaged(record);
   }
 
   async answer(decision: ApprovalDecision): Promise<boolean> {
     checkKnownKeys(decision, DECISION, "answer() of approvals");
-    const verdict = readVerdict(decision);
+    const verdict = parseVerdict(decision);
     const { digest } = decision;
-    if (typeof digest !== "string") throw wrong("The digest of an answer must be a string, the digest of the question.");
-    const open = (await this.#asked(decision)).find((record) => record.digest === digest);
-    return open !== undefined && (await this.#end(whole(open), verdict)).length > 0;
+    if (typeof digest !== "string") throw invalidArgumentError("The digest of an answer must be a string, the digest of the question.");
+    const open = (await this.#findOpen(decision)).find((record) => record.digest === digest);
+    return open !== undefined && (await this.#endQuestion(checkUndamaged(open), verdict)).length > 0;
   }
 
   async answerMany(many: ManyApprovals): Promise<readonly ApprovalRecord[]> {
     checkKnownKeys(many, MANY, "answerMany() of approvals");
     const { sessionId, tool, upTo } = many;
-    const verdict = readVerdict(many);
+    const verdict = parseVerdict(many);
     if (!Number.isSafeInteger(upTo) || upTo < 0)
-      throw wrong(`upTo of answerMany() is ${String(upTo)}; it takes the position of the last question that was seen.`);
-    const matches = tool === undefined ? undefined : nameMatcher([tool], "tool", { bareNames: "default" });
-    const meant = (await this.open(sessionId)).filter(
+      throw invalidArgumentError(`upTo of answerMany() is ${String(upTo)}; it takes the position of the last question that was seen.`);
+    const matches = tool === undefined ? undefined : createNameMatcher([tool], "tool", { bareNames: "default" });
+    const selected = (await this.open(sessionId)).filter(
       ({ position, toolName }) => position <= upTo && (matches === undefined || matches(toolName) !== undefined),
     );
     // throws, before anything is answered, if the rule does not match every question
-    for (const record of meant) ruleOfAnswer(record, verdict, { id: "", now: this.#now });
+    for (const record of selected) createAnswerRule(record, verdict, { id: "", now: this.#now });
     const ids: string[] = [];
-    for (const record of meant) ids.push(...(await this.#end(record, verdict)));
+    for (const record of selected) ids.push(...(await this.#endQuestion(record, verdict)));
     const records: ApprovalRecord[] = [];
     while (ids.length > 0)
       records.push(...(await this.#store.list({ now: this.#now, ids: ids.splice(0, PAGE), first: "oldest", limit: PAGE })));
@@ -132,7 +132,7 @@ export class StoredApprovals implements ApprovalInbox {
   }
 
   async addRule(rule: NewApprovalRule & { readonly pattern: string }): Promise<ApprovalRule> {
-    const made = newRule(rule, this.#maker());
+    const made = createApprovalRule(rule, this.#createStamp());
     await this.#store.addRule(made);
     return made;
   }
@@ -144,37 +144,37 @@ export class StoredApprovals implements ApprovalInbox {
   /** Returns all open questions that can be answered, of one session or of all. */
   async open(sessionId?: string): Promise<readonly ApprovalRecord[]> {
     const open: ApprovalRecord[] = [];
-    for await (const record of this.#each(this.#query({ status: "open", ...omitUndefined({ sessionId }) })))
+    for await (const record of this.#eachRecord(this.#toQuery({ status: "open", ...omitUndefined({ sessionId }) })))
       if (record.damage === undefined) open.push(record);
     return open;
   }
 
   /** Returns the questions that a decision may refer to. */
-  async #asked(decision: ApprovalDecision): Promise<readonly ApprovalRecord[]> {
+  async #findOpen(decision: ApprovalDecision): Promise<readonly ApprovalRecord[]> {
     const [name, key] = "id" in decision ? (["id", decision.id] as const) : (["callId", decision.callId] as const);
     if (typeof key !== "string")
-      throw wrong(`The ${name} of an answer must be a string, the ${name} of the ${name === "id" ? "question" : "question's call"}.`);
-    const query = this.#query({ status: "open", ...(name === "id" ? {} : { callId: key }) });
+      throw invalidArgumentError(`The ${name} of an answer must be a string, the ${name} of the ${name === "id" ? "question" : "question's call"}.`);
+    const query = this.#toQuery({ status: "open", ...(name === "id" ? {} : { callId: key }) });
     return this.#list({ ...query, ...(name === "id" ? { ids: [key] } : {}) });
   }
 
   /** Answers a question and all others that the resulting rule matches. Resolves to their ids; empty if another answer came first. */
-  async #end(record: ApprovalRecord, verdict: ReadVerdict): Promise<readonly string[]> {
+  async #endQuestion(record: ApprovalRecord, verdict: ParsedVerdict): Promise<readonly string[]> {
     const { scope, by } = verdict;
-    const rule = ruleOfAnswer(record, verdict, this.#maker());
+    const rule = createAnswerRule(record, verdict, this.#createStamp());
     const { id, digest } = record;
     const status = scope === undefined ? "denied" : "allowed";
     const kept = record.simulated ? undefined : rule; // a simulation stores no rule: the process that asked keeps the scope of the answer
     const end = { id, digest, status, at: this.#now, ...omitUndefined({ scope, by, rule: kept, ruleId: kept?.id }) } as const;
     if (!(await this.#store.end(end))) return [];
     this.#onEnd?.(end);
-    return rule === undefined ? [id] : [id, ...(await this.#endOthers(rule, end))];
+    return rule === undefined ? [id] : [id, ...(await this.#endMatching(rule, end))];
   }
 
-  async #endOthers(rule: ApprovalRule, answered: ApprovalEnd): Promise<readonly string[]> {
+  async #endMatching(rule: ApprovalRule, answered: ApprovalEnd): Promise<readonly string[]> {
     const ended: string[] = [];
     for (const record of await this.open(rule.sessionId)) {
-      if (!alsoAnswers(rule, record, answered.id)) continue;
+      if (!ruleAlsoAnswers(rule, record, answered.id)) continue;
       const { rule: _rule, ...like } = answered;
       const end = { ...like, id: record.id, digest: record.digest };
       if (!(await this.#store.end(end))) continue;
@@ -188,11 +188,11 @@ export class StoredApprovals implements ApprovalInbox {
   async #list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]> {
     const records = await this.#store.list(query);
     if (!records.some(({ status, askedIn }) => status === "open" && askedIn === undefined)) return records;
-    await this.#store.prune({ keep: KEPT_IN_STORE, now: this.#now });
+    await this.#store.prune({ keep: MAX_ENDED_IN_STORE, now: this.#now });
     return await this.#store.list(query);
   }
 
-  async *#each(query: StoredApprovalQuery): AsyncGenerator<ApprovalRecord> {
+  async *#eachRecord(query: StoredApprovalQuery): AsyncGenerator<ApprovalRecord> {
     let after = query.after;
     for (;;) {
       const page = await this.#list({ ...query, limit: PAGE, ...omitUndefined({ after }) });
@@ -203,20 +203,20 @@ export class StoredApprovals implements ApprovalInbox {
   }
 
   /** @throws ToolError `invalid_argument` */
-  #query({ status, sessionId, callId, after, first = "oldest", limit = DEFAULT_LIMIT }: ListApprovalsOptions): StoredApprovalQuery {
+  #toQuery({ status, sessionId, callId, after, first = "oldest", limit = DEFAULT_LIMIT }: ListApprovalsOptions): StoredApprovalQuery {
     const statuses = status === undefined || typeof status === "string" ? (status === undefined ? undefined : [status]) : [...status];
     const unknown = statuses?.find((one) => !isStatus(one));
     if (unknown !== undefined)
-      throw wrong(`The status of an approval must be one of ${APPROVAL_STATUSES.join(", ")}; this is ${quoted(unknown)}.`);
+      throw invalidArgumentError(`The status of an approval must be one of ${APPROVAL_STATUSES.join(", ")}; this is ${quoteValue(unknown)}.`);
     if (first !== "oldest" && first !== "newest")
-      throw wrong(`"first" of the list of approvals must be "oldest" or "newest", not ${quoted(first)}.`);
-    if (!Number.isSafeInteger(limit) || limit < 1) throw wrong(`limit is ${quoted(limit)}; it must be an integer of at least 1.`);
+      throw invalidArgumentError(`"first" of the list of approvals must be "oldest" or "newest", not ${quoteValue(first)}.`);
+    if (!Number.isSafeInteger(limit) || limit < 1) throw invalidArgumentError(`limit is ${quoteValue(limit)}; it must be an integer of at least 1.`);
     if (after !== undefined && !Number.isSafeInteger(after))
-      throw wrong(`after is ${quoted(after)}; it takes the position of an approval.`);
+      throw invalidArgumentError(`after is ${quoteValue(after)}; it takes the position of an approval.`);
     return { now: this.#now, first, limit, ...omitUndefined({ statuses, sessionId, callId, after }) };
   }
 
-  #maker(): { readonly id: string; readonly now: number } {
+  #createStamp(): { readonly id: string; readonly now: number } {
     return { id: this.#ports.ids.next("rule"), now: this.#now };
   }
 
@@ -226,7 +226,7 @@ export class StoredApprovals implements ApprovalInbox {
 }
 
 /** @throws ToolError `corrupt_record` */
-function whole(record: ApprovalRecord): ApprovalRecord {
+function checkUndamaged(record: ApprovalRecord): ApprovalRecord {
   if (record.damage === undefined) return record;
   throw new ToolError("corrupt_record", record.damage, {
     operatorHint: "It cannot be answered: cancel its call, which can be made again.",
@@ -237,6 +237,6 @@ function isStatus(status: unknown): status is ApprovalStatus {
   return APPROVAL_STATUSES.some((one) => one === status);
 }
 
-function wrong(message: string): ToolError {
+function invalidArgumentError(message: string): ToolError {
   return new ToolError("invalid_argument", message);
 }

@@ -22,8 +22,8 @@ export type CircuitOutcome = "success" | "failure" | "ignored";
 
 const BUCKETS = 10;
 /** This many failures in a row, over at least this long, open a circuit even if many calls of the window succeeded before. */
-const STREAK = 20;
-const STREAK_MS = 500;
+const MIN_STREAK = 20;
+const MIN_STREAK_MS = 500;
 const MAX_CAUSES = 5;
 
 /**
@@ -64,7 +64,7 @@ export class Circuit {
   constructor(settings: CircuitSettings, clock: Clock, onChange?: (state: CircuitState) => void) {
     this.#clock = clock;
     this.#onChange = onChange;
-    const { failures, probes, openMs, windowMs, minimumRate } = circuitSettings(settings);
+    const { failures, probes, openMs, windowMs, minimumRate } = resolveCircuitSettings(settings);
     this.#threshold = failures;
     this.#probes = probes;
     this.#openMs = openMs;
@@ -89,7 +89,7 @@ export class Circuit {
   }
 
   /** Notes the message of a failure that is about to be recorded. */
-  noteCause(cause: string): void {
+  addCause(cause: string): void {
     if (this.#state === "open") return;
     this.#causes.push(cause);
     if (this.#causes.length > Math.min(this.#threshold, MAX_CAUSES)) this.#causes.shift();
@@ -121,7 +121,7 @@ export class Circuit {
     if (this.#streak++ === 0) this.#streakAt = now;
     const rate = this.#failures / (this.#failures + this.#successes);
     if (this.#failures < this.#threshold) return;
-    const isDown = this.#streak >= Math.max(STREAK, this.#threshold) && now - this.#streakAt >= STREAK_MS;
+    const isDown = this.#streak >= Math.max(MIN_STREAK, this.#threshold) && now - this.#streakAt >= MIN_STREAK_MS;
     if (isDown || rate >= this.#minimumRate) this.#open(now);
   }
 
@@ -143,7 +143,7 @@ export class Circuit {
     if (now >= this.#nextProbeAt) {
       if (this.#state === "open") {
         this.#probesToPass = this.#probes;
-        this.#enter("half-open");
+        this.#setState("half-open");
       }
       this.#probesLeft = this.#probesToPass;
     }
@@ -159,17 +159,17 @@ export class Circuit {
     } else if (outcome === "ignored") {
       this.#probesLeft = Math.min(this.#probesLeft + 1, this.#probesToPass);
     } else if (--this.#probesToPass === 0) {
-      this.#forgetAll();
-      this.#enter("closed");
+      this.#reset();
+      this.#setState("closed");
     }
   }
 
   #open(now: number): void {
     this.#nextProbeAt = now + this.#openMs;
-    this.#enter("open");
+    this.#setState("open");
   }
 
-  #forgetAll(): void {
+  #reset(): void {
     this.#failureBuckets.fill(0);
     this.#successBuckets.fill(0);
     this.#failures = 0;
@@ -178,14 +178,14 @@ export class Circuit {
     this.#causes.length = 0;
   }
 
-  #enter(state: CircuitState): void {
+  #setState(state: CircuitState): void {
     this.#state = state;
     this.#onChange?.(state);
   }
 }
 
 /** Error codes that show an unhealthy dependency, no matter where the error was thrown. */
-const UNWELL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["timeout", "network_error", "rate_limited", "unavailable"]);
+const UNHEALTHY_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["timeout", "network_error", "rate_limited", "unavailable"]);
 
 /**
  * Returns what the end of a call says about the health of its tool's dependency.
@@ -195,24 +195,24 @@ const UNWELL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["timeout", "network_e
  *
  * @param serverFailed whether the error is the response of a broken server, such as HTTP 500
  */
-export function circuitOutcome(error: ToolError | undefined, serverFailed: boolean): CircuitOutcome {
+export function toCircuitOutcome(error: ToolError | undefined, serverFailed: boolean): CircuitOutcome {
   if (error === undefined) return "success";
-  return serverFailed || UNWELL.has(error.code) ? "failure" : "ignored";
+  return serverFailed || UNHEALTHY_CODES.has(error.code) ? "failure" : "ignored";
 }
 
 /** Returns the settings with their defaults. @throws ToolError `invalid_argument` */
-export function circuitSettings(settings: CircuitSettings): Required<CircuitSettings> {
+export function resolveCircuitSettings(settings: CircuitSettings): Required<CircuitSettings> {
   const { failures = 5, probes = 1, openMs = 30_000, windowMs = 60_000, minimumRate = 0.5 } = settings;
   return {
-    failures: checked("failures", failures, Number.isInteger, "an integer of at least 1", 1),
-    probes: checked("probes", probes, Number.isInteger, "an integer of at least 1", 1),
-    openMs: checked("openMs", openMs, Number.isFinite, "at least 1 ms", 1),
-    windowMs: checked("windowMs", windowMs, Number.isFinite, "at least 10 ms", BUCKETS),
-    minimumRate: checked("minimumRate", minimumRate, (rate) => Number.isFinite(rate) && rate <= 1, "a share from 0 to 1", 0),
+    failures: checkSetting("failures", failures, Number.isInteger, "an integer of at least 1", 1),
+    probes: checkSetting("probes", probes, Number.isInteger, "an integer of at least 1", 1),
+    openMs: checkSetting("openMs", openMs, Number.isFinite, "at least 1 ms", 1),
+    windowMs: checkSetting("windowMs", windowMs, Number.isFinite, "at least 10 ms", BUCKETS),
+    minimumRate: checkSetting("minimumRate", minimumRate, (rate) => Number.isFinite(rate) && rate <= 1, "a share from 0 to 1", 0),
   };
 }
 
-function checked(name: string, value: number, fits: (value: number) => boolean, wanted: string, minimum: number): number {
+function checkSetting(name: string, value: number, fits: (value: number) => boolean, wanted: string, minimum: number): number {
   if (value >= minimum && fits(value)) return value;
   throw new ToolError("invalid_argument", `A circuit's ${name} must be ${wanted}, not ${String(value)}.`);
 }

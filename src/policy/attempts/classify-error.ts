@@ -2,7 +2,7 @@
 import { MAX_MESSAGE_LENGTH, ToolError, describeThrown, isToolError, type ToolErrorOptions } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { readRetryAfter } from "../../core/retry-after.ts";
-import { words } from "../../core/base/wording.ts";
+import { wordSet } from "../../core/base/wording.ts";
 
 interface Finding {
   readonly code: ErrorCode;
@@ -24,18 +24,18 @@ const MAX_CAUSES = 5;
  */
 export function classifyError(thrown: unknown): ToolError {
   if (isToolError(thrown)) return thrown;
-  quieten(thrown);
+  ignoreRejection(thrown);
   let link: unknown = thrown;
   for (let depth = 0; depth < MAX_CAUSES && link !== undefined && link !== null; depth++) {
-    const finding = byName(link) ?? bySystemCode(link) ?? byStatus(link);
-    if (finding !== undefined) return build(finding, thrown, link);
+    const finding = classifyByName(link) ?? classifyBySystemCode(link) ?? classifyByStatus(link);
+    if (finding !== undefined) return buildError(finding, thrown, link);
     link = readField(link, "cause");
   }
-  return build(byWords(thrown) ?? { code: "execution_failed" }, thrown, thrown);
+  return buildError(classifyByMessage(thrown) ?? { code: "execution_failed" }, thrown, thrown);
 }
 
 /** Handles the rejection of a promise that was thrown: unhandled, it would end the process. */
-function quieten(thrown: unknown): void {
+function ignoreRejection(thrown: unknown): void {
   try {
     if (thrown instanceof Promise) void Promise.prototype.then.call(thrown, undefined, () => undefined);
   } catch {
@@ -43,7 +43,7 @@ function quieten(thrown: unknown): void {
   }
 }
 
-function byName(link: unknown): Finding | undefined {
+function classifyByName(link: unknown): Finding | undefined {
   const name = readField(link, "name");
   if (name === "AbortError") return { code: "execution_failed" };
   if (name === "TimeoutError") return { code: "timeout" };
@@ -51,24 +51,24 @@ function byName(link: unknown): Finding | undefined {
 }
 
 /** Errors of a connection that was lost or never made. */
-const CONNECTION_FAILED: ReadonlySet<string> = words(
+const CONNECTION_FAILED: ReadonlySet<string> = wordSet(
   "ECONNREFUSED ENOTFOUND EAI_AGAIN UND_ERR_CONNECT_TIMEOUT ECONNRESET ECONNABORTED EPIPE ETIMEDOUT ESOCKETTIMEDOUT " +
     "EHOSTUNREACH EHOSTDOWN ENETUNREACH ENETDOWN ENETRESET ERR_STREAM_PREMATURE_CLOSE UND_ERR_SOCKET " +
     "UND_ERR_HEADERS_TIMEOUT UND_ERR_BODY_TIMEOUT",
 );
 
 /** @see https://nodejs.org/api/errors.html#common-system-errors and https://undici.nodejs.org/#/docs/api/Errors (2026-01) */
-function bySystemCode(link: unknown): Finding | undefined {
+function classifyBySystemCode(link: unknown): Finding | undefined {
   const code = readOwnField(link, "code");
   if (typeof code !== "string") return undefined;
   if (code === "ABORT_ERR" || code === "UND_ERR_ABORTED") return { code: "execution_failed" };
-  if (ACCESS_REFUSED.has(code)) return REFUSED;
+  if (ACCESS_REFUSED.has(code)) return ACCESS_DENIED;
   return CONNECTION_FAILED.has(code) ? { code: "network_error" } : undefined;
 }
 
 /** The operating system or Node's permission model does not let the process do this. */
 const ACCESS_REFUSED: ReadonlySet<string> = new Set(["EACCES", "EPERM", "ERR_ACCESS_DENIED"]);
-const REFUSED: Finding = { code: "permission_denied", retryable: false };
+const ACCESS_DENIED: Finding = { code: "permission_denied", retryable: false };
 
 /** HTTP status codes that suggest a retry. 529 is what some model providers answer when they are overloaded. */
 const TEMPORARY_STATUS: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
@@ -81,15 +81,15 @@ const TEMPORARY_STATUS: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCo
   [529, "rate_limited"],
 ]);
 
-function byStatus(link: unknown): Finding | undefined {
+function classifyByStatus(link: unknown): Finding | undefined {
   const response = readField(link, "response");
   const status = statusOf(link) ?? statusOf(response);
   if (status === undefined) return undefined;
-  if (status === 401 || status === 403) return REFUSED;
+  if (status === 401 || status === 403) return ACCESS_DENIED;
   const code = TEMPORARY_STATUS.get(status);
   // any other 4xx is final, whatever its message says; a 5xx that is not in the table is judged by its message
   if (code === undefined) return status < 500 ? { code: "execution_failed", retryable: false } : undefined;
-  const retryAfterMs = retryAfter(readField(link, "headers")) ?? retryAfter(readField(response, "headers"));
+  const retryAfterMs = readRetryAfterHeader(readField(link, "headers")) ?? readRetryAfterHeader(readField(response, "headers"));
   return retryAfterMs === undefined ? { code } : { code, retryAfterMs };
 }
 
@@ -99,27 +99,27 @@ function statusOf(holder: unknown): number | undefined {
 }
 
 /** 5xx status codes that are about this one request: the request is at fault, not the server. */
-const REFUSALS: ReadonlySet<number> = new Set([501, 505]);
+const REQUEST_ERROR_STATUSES: ReadonlySet<number> = new Set([501, 505]);
 
 /** True if the error or one of its causes is the HTTP response of a broken server. */
 export function isServerFailure(error: ToolError): boolean {
   let link: unknown = error;
   for (let depth = 0; depth <= MAX_CAUSES && link !== undefined && link !== null; depth++) {
     const status = statusOf(link) ?? statusOf(readField(link, "response"));
-    if (status !== undefined) return status >= 500 && !REFUSALS.has(status);
+    if (status !== undefined) return status >= 500 && !REQUEST_ERROR_STATUSES.has(status);
     link = readField(link, "cause");
   }
   return false;
 }
 
-function retryAfter(headers: unknown): number | undefined {
+function readRetryAfterHeader(headers: unknown): number | undefined {
   return readRetryAfter((name) => readHeader(headers, name));
 }
 
 /** Returns a header, given its lower-case name, from a `Headers` object or a plain object in the usual spellings. */
 function readHeader(headers: unknown, name: string): string | undefined {
-  const spelled = name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
-  const value = callGet(headers, name) ?? readOwnField(headers, name) ?? readOwnField(headers, spelled);
+  const headerCaseName = name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
+  const value = callGet(headers, name) ?? readOwnField(headers, name) ?? readOwnField(headers, headerCaseName);
   if (typeof value === "number") return String(value);
   return typeof value === "string" && value.length <= 64 ? value.trim() : undefined;
 }
@@ -135,7 +135,7 @@ function callGet(headers: unknown, name: string): unknown {
 }
 
 /** Words in the messages of exceptions that carry no better information. The first match decides. */
-const WORDS: readonly (readonly [string, ErrorCode])[] = [
+const MESSAGE_WORDS: readonly (readonly [string, ErrorCode])[] = [
   ["rate limit", "rate_limited"],
   ["timeout", "timeout"],
   ["connection", "network_error"],
@@ -144,16 +144,16 @@ const WORDS: readonly (readonly [string, ErrorCode])[] = [
   ["try again", "execution_failed"],
 ];
 /** Mistakes in the handler's code: a message such as `reading 'connection'` is not about a lost connection. */
-const MISTAKES: ReadonlySet<unknown> = new Set(["TypeError", "ReferenceError", "SyntaxError", "RangeError"]);
+const PROGRAMMING_ERRORS: ReadonlySet<unknown> = new Set(["TypeError", "ReferenceError", "SyntaxError", "RangeError"]);
 
-function byWords(thrown: unknown): Finding | undefined {
-  if (MISTAKES.has(readField(thrown, "name"))) return undefined;
+function classifyByMessage(thrown: unknown): Finding | undefined {
+  if (PROGRAMMING_ERRORS.has(readField(thrown, "name"))) return undefined;
   const text = describeThrown(thrown).slice(0, MAX_MESSAGE_LENGTH).toLowerCase();
-  const found = WORDS.find(([word]) => text.includes(word));
+  const found = MESSAGE_WORDS.find(([word]) => text.includes(word));
   return found === undefined ? undefined : { code: found[1], retryable: true };
 }
 
-function build(finding: Finding, thrown: unknown, link: unknown): ToolError {
+function buildError(finding: Finding, thrown: unknown, link: unknown): ToolError {
   const { code, ...rest } = finding;
   const options: ToolErrorOptions = { ...rest, outcome: "unknown", cause: thrown };
   return new ToolError(

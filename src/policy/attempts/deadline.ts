@@ -15,7 +15,7 @@ export interface Interrupt {
   /** Ends the wait with this error, unless it has ended. */
   interrupt(error: ToolError): void;
   /** Moves the deadline, a time on the clock, if `moveTo` of the outcome accepts it; `Infinity` = none. */
-  endAt(endsAt: number): void;
+  moveDeadline(endsAt: number): void;
 }
 
 /** How a wait ends. Each of `value`, `thrown` and `ended` may throw, which rejects the wait, or return a promise, which the wait then follows. */
@@ -27,19 +27,19 @@ export interface WaitOutcome<T, R> {
   /** The wait ended before the work: by its deadline or by cancellation. */
   ended(error: ToolError): R | Promise<R>;
   /** Creates the error when the deadline passes. */
-  late(): ToolError;
+  timeoutError(): ToolError;
   /** Called with a new deadline; returning false, or leaving this out, keeps the old one. */
-  moveTo?(endsAt: number): boolean;
+  acceptDeadline?(endsAt: number): boolean;
   /** Called after `ended`; the returned object is notified once when the work settles after all. It is all that is kept of the wait until then. */
-  whenLate?(): LateEnd | undefined;
+  createLateListener?(): LateListener | undefined;
 }
 
-export interface LateEnd {
-  settled(outcome: "returned" | "threw"): void;
+export interface LateListener {
+  onSettled(outcome: "returned" | "threw"): void;
 }
 
 /** A promise and the functions that settle it, as `Promise.withResolvers` makes them. */
-export interface Settling<R> {
+export interface PromiseResolvers<R> {
   readonly promise: Promise<R>;
   readonly resolve: (value: R | PromiseLike<R>) => void;
   readonly reject: (reason: unknown) => void;
@@ -51,7 +51,7 @@ export interface WaitTimes<R> {
   /** The current time of the clock. */
   readonly now: number;
   /** The promise to settle with the wait, unless it was settled before. @default a new one */
-  readonly ending?: Settling<R>;
+  readonly ending?: PromiseResolvers<R>;
 }
 
 /** True for a thenable, as `await` defines it. Throws if reading `then` throws. */
@@ -64,7 +64,7 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
 /**
  * Waits for `work`, at most until `endsAt` or until `target.wait` is interrupted, whichever is first.
  *
- * Leaves no timer behind. If the work settles after the wait, only `whenLate` is notified; a late rejection is not an unhandled one.
+ * Leaves no timer behind. If the work settles after the wait, only `createLateListener` is notified; a late rejection is not an unhandled one.
  */
 export function settleWithin<T, R>(
   target: Interruptible,
@@ -75,14 +75,14 @@ export function settleWithin<T, R>(
   const ending = times.ending ?? Promise.withResolvers<R>();
   const wait = new Wait(target, outcome, ending);
   target.wait = wait;
-  follow(work, wait);
+  subscribe(work, wait);
   if (target.cancelled !== undefined) wait.interrupt(target.cancelled);
-  else if (!wait.over && times.endsAt !== Infinity) wait.setTimer(times.endsAt, times.now, target.clock);
+  else if (!wait.isEnded && times.endsAt !== Infinity) wait.setTimer(times.endsAt, times.now, target.clock);
   return ending.promise;
 }
 
 /** Subscribes as `await` does: a promise that was tampered with cannot throw here, nor call back synchronously or twice. */
-function follow<T, R>(work: PromiseLike<T>, wait: Wait<T, R>): void {
+function subscribe<T, R>(work: PromiseLike<T>, wait: Wait<T, R>): void {
   try {
     void Promise.prototype.then.call(
       Promise.resolve(work),
@@ -99,40 +99,40 @@ class Wait<T, R> implements Interrupt, Expiring {
   #target: Interruptible | undefined;
   /** undefined once the wait has ended. */
   #outcome: WaitOutcome<T, R> | undefined;
-  #ending: Settling<R> | undefined;
+  #ending: PromiseResolvers<R> | undefined;
   #timer: Timer | undefined = undefined;
-  #late: LateEnd | undefined = undefined;
+  #lateListener: LateListener | undefined = undefined;
 
-  constructor(target: Interruptible, outcome: WaitOutcome<T, R>, ending: Settling<R>) {
+  constructor(target: Interruptible, outcome: WaitOutcome<T, R>, ending: PromiseResolvers<R>) {
     this.#target = target;
     this.#outcome = outcome;
     this.#ending = ending;
   }
 
-  get over(): boolean {
+  get isEnded(): boolean {
     return this.#outcome === undefined;
   }
 
-  endAt(endsAt: number): void {
+  moveDeadline(endsAt: number): void {
     const clock = this.#target?.clock;
-    if (clock === undefined || this.#outcome?.moveTo?.(endsAt) !== true) return;
+    if (clock === undefined || this.#outcome?.acceptDeadline?.(endsAt) !== true) return;
     this.#timer?.cancel();
     this.#timer = undefined;
     if (endsAt !== Infinity) this.setTimer(endsAt, clock.now(), clock);
   }
 
   setTimer(endsAt: number, now: number, clock: Clock): void {
-    this.#timer = clock.expiry === undefined ? timerOf(this, Math.max(0, endsAt - now), clock) : clock.expiry(this, endsAt);
+    this.#timer = clock.expiry === undefined ? startTimer(this, Math.max(0, endsAt - now), clock) : clock.expiry(this, endsAt);
   }
 
   /** Called at the deadline. */
   expire(): void {
-    if (this.#outcome !== undefined) this.interrupt(this.#outcome.late());
+    if (this.#outcome !== undefined) this.interrupt(this.#outcome.timeoutError());
   }
 
   fulfilled(value: T): void {
     const outcome = this.#outcome;
-    if (outcome === undefined) return this.#late?.settled("returned");
+    if (outcome === undefined) return this.#lateListener?.onSettled("returned");
     const ending = this.#end();
     try {
       settle(ending, outcome.value(value));
@@ -143,7 +143,7 @@ class Wait<T, R> implements Interrupt, Expiring {
 
   rejected(thrown: unknown): void {
     const outcome = this.#outcome;
-    if (outcome === undefined) return this.#late?.settled("threw");
+    if (outcome === undefined) return this.#lateListener?.onSettled("threw");
     const ending = this.#end();
     try {
       settle(ending, outcome.thrown(thrown));
@@ -161,10 +161,10 @@ class Wait<T, R> implements Interrupt, Expiring {
     } catch (failure: unknown) {
       ending?.reject(failure);
     }
-    this.#late = outcome.whenLate?.();
+    this.#lateListener = outcome.createLateListener?.();
   }
 
-  #end(): Settling<R> | undefined {
+  #end(): PromiseResolvers<R> | undefined {
     const ending = this.#ending;
     if (this.#target !== undefined) this.#target.wait = undefined;
     this.#timer?.cancel();
@@ -177,12 +177,12 @@ class Wait<T, R> implements Interrupt, Expiring {
 }
 
 /** Makes a timer on a clock without `expiry`. */
-function timerOf(target: Expiring, delayMs: number, clock: Clock): Timer {
+function startTimer(target: Expiring, delayMs: number, clock: Clock): Timer {
   return { cancel: clock.timer(() => target.expire(), delayMs) };
 }
 
 /** Settles `ending`. A promise is subscribed to, not passed to `resolve`, so that `ending` can still be settled otherwise until then. */
-function settle<R>(ending: Settling<R> | undefined, end: R | Promise<R>): void {
+function settle<R>(ending: PromiseResolvers<R> | undefined, end: R | Promise<R>): void {
   if (end instanceof Promise) void end.then(ending?.resolve, ending?.reject);
   else ending?.resolve(end);
 }
@@ -192,7 +192,7 @@ export type Waited<T> = { readonly value: T } | { readonly thrown: unknown } | {
 export interface WaitOptions {
   /** The deadline on the clock of `now()`; `Infinity` = none. */
   readonly endsAt: number;
-  readonly late: () => ToolError;
+  readonly timeoutError: () => ToolError;
 }
 
 /** `settleWithin` for callers that inspect the outcome themselves. Never rejects. */
@@ -201,7 +201,7 @@ export function waitFor<T>(target: Interruptible, work: PromiseLike<T>, options:
     value: (value) => ({ value }),
     thrown: (thrown) => ({ thrown }),
     ended: (ended) => ({ ended }),
-    late: options.late,
+    timeoutError: options.timeoutError,
   };
   return settleWithin(target, work, outcome, { endsAt: options.endsAt, now: options.endsAt === Infinity ? 0 : target.clock.now() });
 }
@@ -219,7 +219,7 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
     signal.addEventListener("abort", notifyAll);
   }
   listeners.add(listener);
-  return () => forget(signal, listener);
+  return () => removeListener(signal, listener);
 }
 
 const LISTENERS = new WeakMap<EventTarget, Set<() => void>>();
@@ -233,7 +233,7 @@ function notifyAll(event: Event): void {
   for (const listener of listeners ?? []) listener();
 }
 
-function forget(signal: AbortSignal, listener: () => void): void {
+function removeListener(signal: AbortSignal, listener: () => void): void {
   const listeners = LISTENERS.get(signal);
   if (listeners === undefined || !listeners.delete(listener) || listeners.size > 0) return;
   LISTENERS.delete(signal);

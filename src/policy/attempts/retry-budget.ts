@@ -31,22 +31,22 @@ export class RetryBudget {
   /** First attempts of calls: the caller adds one for each. They are dated by the last decay, so they seem older than they are, never younger. */
   requests = 0;
   #retries = 0;
-  #weighedAt: number;
+  #decayedAt: number;
 
   /** @throws ToolError `invalid_argument` */
   constructor(options: RetryBudgetOptions) {
     this.#clock = options.clock;
-    this.#ratio = checked("ratio", options.ratio ?? 0.1, 0);
-    this.#reserve = checked("reserve", options.reserve ?? 10, 0);
-    this.#windowMs = checked("windowMs", options.windowMs ?? 30_000, 1);
+    this.#ratio = checkOption("ratio", options.ratio ?? 0.1, 0);
+    this.#reserve = checkOption("reserve", options.reserve ?? 10, 0);
+    this.#windowMs = checkOption("windowMs", options.windowMs ?? 30_000, 1);
     this.#stepMs = this.#windowMs / STEPS_PER_WINDOW;
-    this.#weighedAt = options.clock.now();
+    this.#decayedAt = options.clock.now();
   }
 
   /** Takes one retry out of the budget; false if none is left. */
   tryRetry(): boolean {
-    this.#fade();
-    if (this.#retries + 1 > this.#most()) return false;
+    this.#decay();
+    if (this.#retries + 1 > this.#maxRetries()) return false;
     this.#retries++;
     return true;
   }
@@ -55,27 +55,27 @@ export class RetryBudget {
    * Counts a retry that is made in any case: a nested call that is tried again. Counts at most twice what is allowed, so that one call with
    * many nested calls uses up the retries of others for no longer than `windowMs`.
    */
-  noteRetry(): void {
-    this.#fade();
-    this.#retries = Math.max(this.#retries, Math.min(this.#retries + 1, 2 * (this.#most() - 1)));
+  countRetry(): void {
+    this.#decay();
+    this.#retries = Math.max(this.#retries, Math.min(this.#retries + 1, 2 * (this.#maxRetries() - 1)));
   }
 
-  #most(): number {
+  #maxRetries(): number {
     return Math.max(this.#reserve, this.requests * this.#ratio);
   }
 
-  #fade(): void {
+  #decay(): void {
     const now = this.#clock.now();
-    const elapsedMs = now - this.#weighedAt;
+    const elapsedMs = now - this.#decayedAt;
     if (elapsedMs < this.#stepMs) return;
     const weight = 0.5 ** (elapsedMs / this.#windowMs);
     this.requests *= weight;
     this.#retries *= weight;
-    this.#weighedAt = now;
+    this.#decayedAt = now;
   }
 }
 
-function checked(name: string, value: number, minimum: number): number {
+function checkOption(name: string, value: number, minimum: number): number {
   if (Number.isFinite(value) && value >= minimum) return value;
   throw new ToolError("invalid_argument", `A retry budget's ${name} must be a number of at least ${minimum}, not ${String(value)}.`);
 }

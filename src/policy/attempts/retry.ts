@@ -28,7 +28,7 @@ export interface RetryQuestion {
 /** Longest wait that a service may ask for, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 60_000;
 /** Share of the wait by which it is randomized, in either direction. */
-const SPREAD = 0.25;
+const JITTER_SHARE = 0.25;
 
 /**
  * Whether one more attempt is allowed.
@@ -52,19 +52,19 @@ export function retryDelay(error: ToolError, attempt: number, settings: RetrySet
   const maxDelayMs = settings.maxDelayMs ?? 10_000;
   const firstMs = settings.delayMs ?? 1_000;
   const backoffMs = firstMs <= 0 ? 0 : Math.min(maxDelayMs, firstMs * (settings.factor ?? 2) ** (attempt - 1));
-  const waitMs = (settings.jitter ?? true) ? spread(backoffMs, maxDelayMs, random) : backoffMs;
+  const waitMs = (settings.jitter ?? true) ? addJitter(backoffMs, maxDelayMs, random) : backoffMs;
   const askedMs = error.retryAfterMs ?? 0;
   return askedMs > waitMs ? Math.max(waitMs, Math.min(askedMs, MAX_RETRY_AFTER_MS)) : waitMs;
 }
 
-function spread(delayMs: number, maxDelayMs: number, random: Random): number {
-  const lowest = delayMs * (1 - SPREAD);
-  const highest = Math.min(delayMs * (1 + SPREAD), maxDelayMs);
+function addJitter(delayMs: number, maxDelayMs: number, random: Random): number {
+  const lowest = delayMs * (1 - JITTER_SHARE);
+  const highest = Math.min(delayMs * (1 + JITTER_SHARE), maxDelayMs);
   return lowest + (highest - lowest) * random.next();
 }
 
 /** Checks the settings of a program. @throws ToolError `invalid_argument` with the setting, its value and what would work */
-export function checkRetry({ delayMs, factor, maxDelayMs }: RetrySettings): void {
+export function checkRetrySettings({ delayMs, factor, maxDelayMs }: RetrySettings): void {
   checkMs(delayMs, "delayMs", "retry");
   checkMs(maxDelayMs, "maxDelayMs", "retry");
   checkNumber(factor, "factor of retry", { min: 1, max: Number.MAX_VALUE, integer: false });

@@ -1,5 +1,5 @@
 /** Work that a leader does and any number of followers wait for. */
-export class Flight<T> {
+export class SingleFlight<T> {
   /** Whether the work is done and its outcome is about to be passed on. */
   isSettling = false;
   readonly leader: object;

@@ -40,7 +40,7 @@ export class ResourceVersions {
   }
 
   /** Counts one write of all these keys. */
-  write(keys: readonly string[]): void {
+  recordWrite(keys: readonly string[]): void {
     if (keys.length === 0) return;
     const now = ++this.#now;
     for (const key of keys) this.#markPath(key, now);
@@ -50,7 +50,7 @@ export class ResourceVersions {
   }
 
   /** False if one of these keys was written after `since`. Always true for no keys. */
-  unchangedSince(since: number, keys: readonly string[]): boolean {
+  isUnchangedSince(since: number, keys: readonly string[]): boolean {
     if (since === this.#now || keys.length === 0) return true;
     return since >= this.#floor && keys.every((key) => this.#lastWrite(key) <= since);
   }

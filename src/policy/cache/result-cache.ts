@@ -3,10 +3,10 @@ import { SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import type { ContentPart } from "../../core/content.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import type { Flight } from "./flight.ts";
+import type { SingleFlight } from "./flight.ts";
 import { ResourceVersions } from "./resource-versions.ts";
-import { StoredResults, type StoreOfResults } from "./stored-results.ts";
-import { weighContent, weighJson, weighText } from "../results/weigh.ts";
+import { StoredResults, type ResultCacheStore } from "./stored-results.ts";
+import { estimateContentBytes, estimateJsonBytes, estimateTextBytes } from "../results/weigh.ts";
 
 /** How much memory cached results may take. */
 export interface CacheOptions {
@@ -14,11 +14,11 @@ export interface CacheOptions {
   readonly maxBytes?: number;
 }
 
-export interface CacheParts {
+export interface CacheDependencies {
   readonly clock: Clock;
   readonly log: Log;
   /** Where persistent results are kept; if undefined, they last as long as the runtime. */
-  readonly store: StoreOfResults | undefined;
+  readonly store: ResultCacheStore | undefined;
 }
 
 /** The answer of a call, deeply frozen. */
@@ -40,7 +40,7 @@ export interface CacheTerms {
 
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 /** Maximum share of the cache that one entry may take, so that it does not evict all others. */
-const LARGEST_SHARE = 1 / 4;
+const MAX_ENTRY_SHARE = 1 / 4;
 /** Size of an entry without its key and answer, in bytes: its fields, its slot in the map, its links. */
 const ENTRY_BYTES = 288;
 const RESOURCE_BYTES = 48;
@@ -49,9 +49,9 @@ const RESOURCE_BYTES = 48;
 export class CachePartition {
   readonly entries = new Map<string, Entry>();
   /** Reads in progress, by key; equal calls wait for them. */
-  readonly flights = new Map<string, Flight<CachedAnswer>>();
+  readonly flights = new Map<string, SingleFlight<CachedAnswer>>();
   /** Whether the partition was forgotten; then nothing more is stored in it. */
-  closed = false;
+  isClosed = false;
 }
 
 class Entry {
@@ -73,8 +73,8 @@ class Entry {
     this.reads = terms.reads;
     this.asOf = terms.asOf;
     this.expiresAt = terms.ttlMs === undefined ? Infinity : now + terms.ttlMs;
-    this.bytes = ENTRY_BYTES + weighText(place.key) + weighAnswer(answer);
-    for (const key of terms.reads) this.bytes += RESOURCE_BYTES + weighText(key);
+    this.bytes = ENTRY_BYTES + estimateTextBytes(place.key) + estimateAnswerBytes(answer);
+    for (const key of terms.reads) this.bytes += RESOURCE_BYTES + estimateTextBytes(key);
   }
 }
 
@@ -97,7 +97,7 @@ export class ResultCache {
   #numbers = 0;
 
   /** @throws ToolError `invalid_argument` */
-  constructor(options: CacheOptions, parts: CacheParts) {
+  constructor(options: CacheOptions, parts: CacheDependencies) {
     const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
     checkNumber(maxBytes, "maxBytes of the cache", SIZE);
     this.maxBytes = maxBytes;
@@ -121,7 +121,7 @@ export class ResultCache {
   }
 
   /** False until `nextNumber` was called: no call can be answered from here yet, so writes need not be reported. */
-  get inUse(): boolean {
+  get isInUse(): boolean {
     return this.#numbers > 0;
   }
 
@@ -136,7 +136,7 @@ export class ResultCache {
   find(partition: CachePartition, key: string): CachedAnswer | undefined {
     const entry = partition.entries.get(key);
     if (entry === undefined) return undefined;
-    if (!this.#holds(entry)) {
+    if (!this.#isValid(entry)) {
       this.#drop(entry);
       return undefined;
     }
@@ -151,7 +151,7 @@ export class ResultCache {
   /** Like `find`, but changes nothing. */
   peek(partition: CachePartition, key: string): CachedAnswer | undefined {
     const entry = partition.entries.get(key);
-    return entry !== undefined && this.#holds(entry) ? entry.answer : undefined;
+    return entry !== undefined && this.#isValid(entry) ? entry.answer : undefined;
   }
 
   /** Drops this answer. A different answer under the same key stays. */
@@ -161,11 +161,11 @@ export class ResultCache {
   }
 
   /** Stores an answer, replacing an earlier one; false if it is outdated already, too large, or its partition is closed. */
-  keep(place: { readonly partition: CachePartition; readonly key: string }, answer: CachedAnswer, terms: CacheTerms): boolean {
+  store(place: { readonly partition: CachePartition; readonly key: string }, answer: CachedAnswer, terms: CacheTerms): boolean {
     const { partition, key } = place;
-    if (partition.closed || !this.versions.unchangedSince(terms.asOf, terms.reads)) return false;
+    if (partition.isClosed || !this.versions.isUnchangedSince(terms.asOf, terms.reads)) return false;
     const entry = new Entry(place, answer, terms, this.#clock.now());
-    if (entry.bytes > this.maxBytes * LARGEST_SHARE) return false;
+    if (entry.bytes > this.maxBytes * MAX_ENTRY_SHARE) return false;
     const before = partition.entries.get(key);
     if (before !== undefined) this.#drop(before);
     partition.entries.set(key, entry);
@@ -181,12 +181,12 @@ export class ResultCache {
     const partition = this.#partitions.get(owner);
     if (partition === undefined) return;
     this.#partitions.delete(owner);
-    partition.closed = true;
+    partition.isClosed = true;
     for (const entry of partition.entries.values()) this.#drop(entry);
   }
 
-  #holds(entry: Entry): boolean {
-    return this.versions.unchangedSince(entry.asOf, entry.reads) && (entry.expiresAt === Infinity || this.#clock.now() < entry.expiresAt);
+  #isValid(entry: Entry): boolean {
+    return this.versions.isUnchangedSince(entry.asOf, entry.reads) && (entry.expiresAt === Infinity || this.#clock.now() < entry.expiresAt);
   }
 
   #drop(entry: Entry): void {
@@ -212,6 +212,6 @@ export class ResultCache {
   }
 }
 
-function weighAnswer({ output, content, metadata }: CachedAnswer): number {
-  return weighJson(output) + weighContent(content) + weighJson(metadata);
+function estimateAnswerBytes({ output, content, metadata }: CachedAnswer): number {
+  return estimateJsonBytes(output) + estimateContentBytes(content) + estimateJsonBytes(metadata);
 }

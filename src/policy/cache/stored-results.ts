@@ -3,10 +3,10 @@ import { describeThrown } from "../../core/error.ts";
 import type { Log } from "../../core/ports.ts";
 import type { CacheRecord, Store } from "../../core/store.ts";
 
-export type StoreOfResults = Pick<Store, "open" | "cache">;
+export type ResultCacheStore = Pick<Store, "open" | "cache">;
 
 /** Number of written keys at which they are sent to the store, even if no tool uses stored results yet. */
-const MAX_OWED = 256;
+const MAX_PENDING_KEYS = 256;
 
 /**
  * Access to the store's cache in a fixed order: the store knows of every write made here before anything is read from it or put into it.
@@ -15,28 +15,28 @@ const MAX_OWED = 256;
  * each write begins.
  */
 export class StoredResults {
-  readonly #store: StoreOfResults;
+  readonly #store: ResultCacheStore;
   readonly #log: Log;
   /** Keys that were written and that the store has not been notified of. */
-  #owed = new Set<string>();
-  #passing: Promise<void> | undefined;
+  #pendingKeys = new Set<string>();
+  #sending: Promise<void> | undefined;
   readonly #puts = new Set<Promise<void>>();
-  readonly #said = new Set<string>();
+  readonly #logged = new Set<string>();
   #inUse = false;
   #version: number | undefined;
 
-  constructor(store: StoreOfResults, log: Log) {
+  constructor(store: ResultCacheStore, log: Log) {
     this.#store = store;
     this.#log = log;
   }
 
   /** From now on the store is notified before each write begins. */
-  use(): void {
+  enable(): void {
     this.#inUse = true;
   }
 
   /** Calls `use` if it is needed; `isNeeded` is called once per `version`. */
-  useIf(isNeeded: () => boolean, version: number): void {
+  enableIf(isNeeded: () => boolean, version: number): void {
     if (this.#inUse || this.#version === version) return;
     this.#version = version;
     this.#inUse = isNeeded();
@@ -44,9 +44,9 @@ export class StoredResults {
 
   /** Returns the valid body under a key; undefined if there is none or the store fails. */
   async get(key: string, now: number): Promise<string | undefined> {
-    this.use();
+    this.enable();
     try {
-      await this.#passOn();
+      await this.#sendPending();
       return await this.#store.cache.get(key, now);
     } catch (thrown: unknown) {
       this.#warn("Stored results cannot be read, so calls are run.", thrown);
@@ -57,7 +57,7 @@ export class StoredResults {
   /** Returns the versions to pass to `put` after the read; undefined if the store fails, in which case nothing must be stored. */
   async versions(resources: readonly string[]): Promise<readonly number[] | undefined> {
     try {
-      await this.#passOn();
+      await this.#sendPending();
       return await this.#store.cache.versions(resources);
     } catch (thrown: unknown) {
       this.#warn("Stored results cannot be read, so calls are run.", thrown);
@@ -73,65 +73,65 @@ export class StoredResults {
 
   /** Notifies the store before writes. Returns undefined if there is nothing to wait for. Rejects if the store cannot be reached. */
   beforeWrite(keys: readonly string[]): Promise<void> | undefined {
-    this.#owe(keys);
-    return this.#inUse ? this.#passOn() : undefined;
+    this.#addPending(keys);
+    return this.#inUse ? this.#sendPending() : undefined;
   }
 
   /** Notifies the store of writes that have ended, or that may continue unobserved; later reads wait for it. */
   afterWrite(keys: readonly string[]): void {
-    this.#owe(keys);
-    if (this.#inUse) this.#passOnQuietly();
+    this.#addPending(keys);
+    if (this.#inUse) this.#sendInBackground();
   }
 
   /** Resolves when the store has received everything, or cannot take it. */
   async whenSettled(): Promise<void> {
     await Promise.all(this.#puts);
-    if (this.#owed.size === 0 && this.#passing === undefined) return;
-    await this.#passOn().catch((thrown: unknown) => this.#warn(NOT_TOLD, thrown));
+    if (this.#pendingKeys.size === 0 && this.#sending === undefined) return;
+    await this.#sendPending().catch((thrown: unknown) => this.#warn(NOT_NOTIFIED, thrown));
   }
 
   async #put(entry: CacheRecord): Promise<void> {
     try {
-      await this.#passOn();
+      await this.#sendPending();
       await this.#store.cache.put(entry);
     } catch (thrown: unknown) {
       this.#warn("A result was not stored.", thrown);
     }
   }
 
-  #owe(keys: readonly string[]): void {
-    for (const key of keys) this.#owed.add(key);
-    if (!this.#inUse && this.#owed.size >= MAX_OWED) this.#passOnQuietly();
+  #addPending(keys: readonly string[]): void {
+    for (const key of keys) this.#pendingKeys.add(key);
+    if (!this.#inUse && this.#pendingKeys.size >= MAX_PENDING_KEYS) this.#sendInBackground();
   }
 
-  #passOnQuietly(): void {
-    void this.#passOn().catch((thrown: unknown) => this.#warn(NOT_TOLD, thrown));
+  #sendInBackground(): void {
+    void this.#sendPending().catch((thrown: unknown) => this.#warn(NOT_NOTIFIED, thrown));
   }
 
   /** Logs each message once: a store that is down fails every call. */
   #warn(message: string, thrown: unknown): void {
-    if (this.#said.has(message)) return;
-    this.#said.add(message);
+    if (this.#logged.has(message)) return;
+    this.#logged.add(message);
     this.#log.warn(`${message} ${describeThrown(thrown)}`);
   }
 
   /** Sends all owed keys to the store; if that fails, they stay owed. */
-  async #passOn(): Promise<void> {
+  async #sendPending(): Promise<void> {
     await this.#store.open();
-    while (this.#passing !== undefined) await this.#passing.catch(() => {});
-    if (this.#owed.size === 0) return;
-    const owed = this.#owed;
-    this.#owed = new Set();
+    while (this.#sending !== undefined) await this.#sending.catch(() => {});
+    if (this.#pendingKeys.size === 0) return;
+    const owed = this.#pendingKeys;
+    this.#pendingKeys = new Set();
     try {
-      this.#passing = this.#store.cache.invalidate([...owed]);
-      await this.#passing;
+      this.#sending = this.#store.cache.invalidate([...owed]);
+      await this.#sending;
     } catch (thrown: unknown) {
-      for (const key of owed) this.#owed.add(key);
+      for (const key of owed) this.#pendingKeys.add(key);
       throw thrown;
     } finally {
-      this.#passing = undefined;
+      this.#sending = undefined;
     }
   }
 }
 
-const NOT_TOLD = "The store does not yet know that resources were written; it is updated with the next use of stored results.";
+const NOT_NOTIFIED = "The store does not yet know that resources were written; it is updated with the next use of stored results.";

@@ -7,7 +7,7 @@ import { valueText } from "../../core/content.ts";
 const MAX_GARBLED = 200;
 
 /** Returns a text that no parser accepts, with every third character replaced. */
-export function garbled(answer: JsonValue): string {
+export function garbleAnswer(answer: JsonValue): string {
   return `<garbled: ${valueText(answer).slice(0, MAX_GARBLED).toWellFormed().replaceAll(/(..)./gsu, "$1\uFFFD")}>`;
 }
 
@@ -22,7 +22,7 @@ const EMPTY: readonly (readonly [type: string, value: JsonValue])[] = [
 ];
 
 /** Returns the emptiest value of the declared type; `[]` if no type is declared. */
-export function emptiest(schema: JsonSchema | undefined): JsonValue {
+export function createEmptyValue(schema: JsonSchema | undefined): JsonValue {
   const type: unknown = isJsonObject(schema) && Object.hasOwn(schema, "type") ? schema["type"] : undefined;
   const types: readonly unknown[] = Array.isArray(type) ? type : [type];
   const found = EMPTY.find(([name]) => types.includes(name));
@@ -30,7 +30,7 @@ export function emptiest(schema: JsonSchema | undefined): JsonValue {
 }
 
 /** Returns the first half of an array, a string or an object's members; null for an empty one, and for any other value. */
-export function firstHalf(answer: JsonValue): JsonValue {
+export function keepFirstHalf(answer: JsonValue): JsonValue {
   if (typeof answer === "string") return answer === "" ? null : answer.slice(0, Math.floor(answer.length / 2)).toWellFormed();
   if (Array.isArray(answer)) return answer.length === 0 ? null : answer.slice(0, Math.floor(answer.length / 2));
   if (!isJsonObject(answer)) return null;

@@ -1,13 +1,13 @@
 /** Injects failures into calls on purpose. Only a seed decides which call gets which failure. */
 import { isObject } from "../../core/base/is-object.ts";
-import { COUNT, MILLISECONDS, PORTION, checkNumber, isWithin, numberWithin } from "../../core/base/number-bounds.ts";
+import { COUNT, MILLISECONDS, FRACTION, checkNumber, isWithinBounds, describeBounds } from "../../core/base/number-bounds.ts";
 import { checkMs } from "../../core/call-settings.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { FAULT_TYPES, type FaultPlan, type FaultRule } from "../../core/fault.ts";
-import { drawn, seededRandom } from "../../core/base/seeded-random.ts";
+import { shuffle, seededRandom } from "../../core/base/seeded-random.ts";
 import type { CallSample } from "./fault-tally.ts";
-import { nameMatcher, type NameMatcher } from "../permission.ts";
+import { createNameMatcher, type NameMatcher } from "../permission.ts";
 
 export interface FaultPolicyOptions {
   /** Whether custom fault types are allowed, as `search` has them. @default false */
@@ -58,42 +58,42 @@ export class FaultPolicy {
       throw new ToolError("invalid_argument", `The faults of ${owner} must be { seed, rules: [{ type, probability }] }.`);
     checkKnownKeys(plan, { seed: true, rules: true }, `The plan of faults of ${owner}`);
     const { seed = 0 } = plan;
-    if (typeof seed !== "string" && !Number.isFinite(seed)) throw wrong(`The seed of ${owner}`, seed, "a number or a string");
+    if (typeof seed !== "string" && !Number.isFinite(seed)) throw invalidArgumentError(`The seed of ${owner}`, seed, "a number or a string");
     this.seed = seed;
     this.#rules = plan.rules.map((given: unknown, index) => {
       const where = `rules[${index}] of ${owner}`;
-      const rule = checkedRule(given, where, otherTypes);
+      const rule = checkRule(given, where, otherTypes);
       const { tools } = rule;
       const [leastMs, mostMs] = delayOf(rule);
       const patterns = typeof tools === "string" ? [tools] : tools;
-      return { rule, fits: patterns === undefined ? undefined : nameMatcher(patterns, `tools of ${where}`), leastMs, mostMs };
+      return { rule, fits: patterns === undefined ? undefined : createNameMatcher(patterns, `tools of ${where}`), leastMs, mostMs };
     });
   }
 
   /** Returns every rule that hits the call, each drawn independently. @param salt makes plans with the same seed differ */
-  hits(subject: FaultSubject, salt: number): readonly Fault[] {
-    const random = seededRandom(textOf(subject, ["hit", this.seed, salt]));
-    const hits: Fault[] = [];
+  findFaults(subject: FaultSubject, salt: number): readonly Fault[] {
+    const random = seededRandom(toSeedText(subject, ["hit", this.seed, salt]));
+    const findFaults: Fault[] = [];
     for (const { rule, fits, leastMs, mostMs } of this.#rules) {
       // drawn for rules of other tools too, so that the tools of one rule do not change the draws of the next
       const isHit = random.next() < rule.probability;
       const delayMs = leastMs + (mostMs - leastMs) * random.next();
-      if (isHit && (fits === undefined || fits(subject.toolName) !== undefined)) hits.push({ rule, delayMs });
+      if (isHit && (fits === undefined || fits(subject.toolName) !== undefined)) findFaults.push({ rule, delayMs });
     }
-    return hits;
+    return findFaults;
   }
 }
 
 /** Draws the one fault of a call among those that hit it, from all plans. The index of a plan is its salt. */
 export function drawFault(policies: readonly (FaultPolicy | undefined)[], subject: FaultSubject): Fault | undefined {
-  const hits = policies.flatMap((policy, place) => policy?.hits(subject, place) ?? []);
+  const hits = policies.flatMap((policy, place) => policy?.findFaults(subject, place) ?? []);
   if (hits.length < 2) return hits[0];
   const seeds = policies.map((policy) => policy?.seed ?? null);
-  const [chosen] = drawn(seededRandom(textOf(subject, ["choice", ...seeds])), hits);
+  const [chosen] = shuffle(seededRandom(toSeedText(subject, ["choice", ...seeds])), hits);
   return chosen;
 }
 
-function textOf({ session, toolName, digest, earlier }: FaultSubject, salt: readonly unknown[]): string {
+function toSeedText({ session, toolName, digest, earlier }: FaultSubject, salt: readonly unknown[]): string {
   return JSON.stringify([salt, session, toolName, digest, earlier]);
 }
 
@@ -112,21 +112,21 @@ const RULE_NAMES: OptionNames<FaultRule> = {
   retryAfterMs: true,
 };
 
-function checkedRule(given: unknown, where: string, otherTypes: boolean): FaultRule {
-  if (!isObject(given)) throw wrong(where, given, "an object with a type and a probability");
+function checkRule(given: unknown, where: string, otherTypes: boolean): FaultRule {
+  if (!isObject(given)) throw invalidArgumentError(where, given, "an object with a type and a probability");
   checkKnownKeys<Partial<Record<keyof FaultRule, unknown>>>(given, RULE_NAMES, where);
   const { type, probability, tools, message, retryable, attempts, delayMs, retryAfterMs }: Partial<Record<keyof FaultRule, unknown>> =
     given;
-  if (typeof type !== "string" || type === "") throw wrong(`type of ${where}`, type, `one of ${FAULT_TYPES.join(", ")}`);
+  if (typeof type !== "string" || type === "") throw invalidArgumentError(`type of ${where}`, type, `one of ${FAULT_TYPES.join(", ")}`);
   if (!otherTypes && !FAULT_TYPES.some((known) => known === type)) throw unknownType(type, where);
-  if (!isWithin(probability, PORTION)) throw wrong(`probability of ${where}`, probability, numberWithin(PORTION));
-  if (message !== undefined && typeof message !== "string") throw wrong(`message of ${where}`, message, "a string");
-  if (retryable !== undefined && typeof retryable !== "boolean") throw wrong(`retryable of ${where}`, retryable, "a boolean");
+  if (!isWithinBounds(probability, FRACTION)) throw invalidArgumentError(`probability of ${where}`, probability, describeBounds(FRACTION));
+  if (message !== undefined && typeof message !== "string") throw invalidArgumentError(`message of ${where}`, message, "a string");
+  if (retryable !== undefined && typeof retryable !== "boolean") throw invalidArgumentError(`retryable of ${where}`, retryable, "a boolean");
   checkNumber(attempts, `attempts of ${where}`, COUNT);
   checkMs(retryAfterMs, "retryAfterMs", where);
   checkDelay(delayMs, where);
   if (tools !== undefined && typeof tools !== "string" && !Array.isArray(tools))
-    throw wrong(`tools of ${where}`, tools, "a pattern over qualified names, or an array of them");
+    throw invalidArgumentError(`tools of ${where}`, tools, "a pattern over qualified names, or an array of them");
   return Object.freeze({ ...given, type, probability });
 }
 
@@ -134,23 +134,23 @@ function checkDelay(delayMs: unknown, where: string): void {
   if (!Array.isArray(delayMs)) return checkMs(delayMs, "delayMs", where);
   const [least, most]: readonly unknown[] = delayMs;
   for (const bound of delayMs) checkMs(bound, "delayMs", where);
-  if (delayMs.length !== 2 || !isWithin(least, MILLISECONDS) || !isWithin(most, { ...MILLISECONDS, min: least }))
-    throw wrong(`delayMs of ${where}`, delayMs, "a number of milliseconds, or two of them, the smaller first");
+  if (delayMs.length !== 2 || !isWithinBounds(least, MILLISECONDS) || !isWithinBounds(most, { ...MILLISECONDS, min: least }))
+    throw invalidArgumentError(`delayMs of ${where}`, delayMs, "a number of milliseconds, or two of them, the smaller first");
 }
 
 function unknownType(type: string, where: string): ToolError {
-  const alike = FAULT_TYPES.filter((known) => plain(known).slice(0, 3) === plain(type).slice(0, 3));
+  const alike = FAULT_TYPES.filter((known) => normalizeType(known).slice(0, 3) === normalizeType(type).slice(0, 3));
   const near = alike.length === 1 ? ` Did you mean ${JSON.stringify(alike[0])}?` : "";
   return new ToolError("invalid_argument", `type of ${where} is ${JSON.stringify(type)}, which is not a fault.${near}`, {
     hint: `Known faults: ${FAULT_TYPES.join(", ")}.`,
   });
 }
 
-function plain(type: string): string {
+function normalizeType(type: string): string {
   return type.replaceAll(/[\s_.-]+/gu, "").toLowerCase();
 }
 
-function wrong(what: string, value: unknown, wanted: string): ToolError {
+function invalidArgumentError(what: string, value: unknown, wanted: string): ToolError {
   return new ToolError("invalid_argument", `${what} is ${shown(value)}; it takes ${wanted}.`);
 }
 

@@ -2,7 +2,7 @@
 import type { LeaseAnswer, LeaseRequest, LeaseStore } from "../../core/lease-store.ts";
 import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
 import { describeThrown, isToolError } from "../../core/error.ts";
-import { mayServeLater } from "../../core/store-refusal.ts";
+import { mayRecoverLater } from "../../core/store-refusal.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 
 /** While a request waits, the store is polled after this time, then less and less often. */
@@ -35,7 +35,7 @@ export interface LeaseTicket extends LockTicket {
 export class LeaseLocks implements Locks {
   readonly #options: LeaseLocksOptions;
   /** Requests that were not sent to the store yet. */
-  readonly #unasked = new Map<string, Ticket>();
+  readonly #unsent = new Map<string, Ticket>();
   /** Requests that are queued in the store, the least recently sent first. */
   readonly #waiting = new Map<string, Ticket>();
   readonly #released = new Set<string>();
@@ -46,7 +46,7 @@ export class LeaseLocks implements Locks {
   #stopTimer: (() => void) | undefined;
   /** Why the store cannot be reached. Set until its first answer, since the store may be one that cannot be opened. */
   #unreachable: string | undefined = "The store has not answered yet.";
-  #saidUnreachable = false;
+  #isUnreachableLogged = false;
 
   constructor(options: LeaseLocksOptions) {
     this.#options = options;
@@ -57,42 +57,42 @@ export class LeaseLocks implements Locks {
   }
 
   request({ owner, reads, writes, commutative, overtakes = false, within = owner }: LockRequest): LeaseTicket {
-    return this.ask({ ticket: this.newTicket(), callId: owner, reads, writes, commutative, overtakes, within });
+    return this.requestLease({ ticket: this.createTicketId(), callId: owner, reads, writes, commutative, overtakes, within });
   }
 
-  newTicket(): string {
+  createTicketId(): string {
     return this.#options.ids.next("lease");
   }
 
   /** Like `request`, for any lease request. */
-  ask(request: LeaseRequest): LeaseTicket {
+  requestLease(request: LeaseRequest): LeaseTicket {
     const isEmpty = request.reads.length + request.writes.length === 0 && request.limit === undefined;
     const ticket = new Ticket(request, isEmpty ? undefined : (isAnswered) => this.#release(request.ticket, isAnswered));
     if (isEmpty) return ticket;
-    this.#unasked.set(request.ticket, ticket);
-    this.#change();
+    this.#unsent.set(request.ticket, ticket);
+    this.#scheduleUpdate();
     return ticket;
   }
 
   get #isWaiting(): boolean {
-    return this.#unasked.size + this.#waiting.size > 0;
+    return this.#unsent.size + this.#waiting.size > 0;
   }
 
   #release(id: string, isGranted: boolean): void {
-    this.#forget(id);
+    this.#removeRequest(id);
     // an update in progress may put it into the queue, so the store is always asked to remove it
     this.#released.add(id);
-    this.#change();
+    this.#scheduleUpdate();
     if (isGranted) this.#pollMs = FIRST_POLL_MS;
   }
 
   /** Returns true if the request was still wanted. */
-  #forget(id: string): boolean {
-    return this.#unasked.delete(id) || this.#waiting.delete(id);
+  #removeRequest(id: string): boolean {
+    return this.#unsent.delete(id) || this.#waiting.delete(id);
   }
 
   /** Schedules an update in a microtask, so that requests made in the same tick share it. */
-  #change(): void {
+  #scheduleUpdate(): void {
     if (this.#isChanged) return;
     this.#isChanged = true;
     queueMicrotask(() => void this.#updateAll());
@@ -104,7 +104,7 @@ export class LeaseLocks implements Locks {
     this.#stopTimer?.();
     this.#stopTimer = undefined;
     let isReached = true;
-    while (isReached && (this.#isChanged || this.#released.size + this.#unasked.size > 0)) {
+    while (isReached && (this.#isChanged || this.#released.size + this.#unsent.size > 0)) {
       this.#isChanged = false;
       isReached = await this.#update();
     }
@@ -128,34 +128,34 @@ export class LeaseLocks implements Locks {
   async #update(): Promise<boolean> {
     const released = [...this.#released].slice(0, MAX_RELEASED);
     // at most MAX_WANTED of each; queued requests keep their place in the store even if this update leaves them out
-    const wanted = [this.#unasked, this.#waiting].flatMap((tickets) => [...tickets.values()].slice(0, MAX_WANTED));
+    const wanted = [this.#unsent, this.#waiting].flatMap((tickets) => [...tickets.values()].slice(0, MAX_WANTED));
     try {
       const answers = await this.#options.leases.update({ released, wanted: wanted.map(({ request }) => request) });
       for (const ticket of released) this.#released.delete(ticket);
       for (const [index, ticket] of wanted.entries()) this.#settle(ticket, answers[index]);
       this.#unreachable = undefined;
-      this.#saidUnreachable = false;
+      this.#isUnreachableLogged = false;
       return true;
     } catch (error: unknown) {
-      this.#notReached(error);
+      this.#handleUnreachable(error);
       return false;
     }
   }
 
   #settle(ticket: Ticket, answer: LeaseAnswer | undefined): void {
     const id = ticket.request.ticket;
-    if (!this.#forget(id)) return; // it was released meanwhile
+    if (!this.#removeRequest(id)) return; // it was released meanwhile
     if (answer === undefined || !(answer.granted || answer.isCircle)) this.#waiting.set(id, ticket);
     if (answer !== undefined) ticket.settle(answer);
   }
 
   /** Polls again, unless the store may be closed for good and no request waits: then the releases go out with the next request. */
-  #notReached(error: unknown): void {
-    this.#isChanged = this.#isWaiting || !isToolError(error) || mayServeLater(error);
+  #handleUnreachable(error: unknown): void {
+    this.#isChanged = this.#isWaiting || !isToolError(error) || mayRecoverLater(error);
     if (!this.#isChanged) return;
     const reason = (this.#unreachable = describeThrown(error));
-    if (this.#saidUnreachable) return;
-    this.#saidUnreachable = true;
+    if (this.#isUnreachableLogged) return;
+    this.#isUnreachableLogged = true;
     this.#options.log.warn(`Leases cannot be acquired or released now; calls that need them wait: ${reason}`);
   }
 }
@@ -170,14 +170,14 @@ class Ticket implements LeaseTicket {
   #waitedFor: readonly string[] = [];
   #waiting: PromiseWithResolvers<void> | undefined;
   #isSettled: boolean;
-  #giveBack: ((isGranted: boolean) => void) | undefined;
+  #releaseLease: ((isGranted: boolean) => void) | undefined;
 
-  /** @param giveBack undefined if the request needs no lease */
-  constructor(request: LeaseRequest, giveBack: ((isGranted: boolean) => void) | undefined) {
+  /** @param releaseLease undefined if the request needs no lease */
+  constructor(request: LeaseRequest, releaseLease: ((isGranted: boolean) => void) | undefined) {
     this.request = request;
-    this.#granted = giveBack === undefined;
+    this.#granted = releaseLease === undefined;
     this.#isSettled = this.#granted;
-    this.#giveBack = giveBack;
+    this.#releaseLease = releaseLease;
   }
 
   get granted(): boolean {
@@ -213,8 +213,8 @@ class Ticket implements LeaseTicket {
   }
 
   release(): void {
-    const giveBack = this.#giveBack;
-    this.#giveBack = undefined;
+    const giveBack = this.#releaseLease;
+    this.#releaseLease = undefined;
     if (!this.#granted) this.#waitsFor = [];
     giveBack?.(this.#granted);
   }

@@ -61,9 +61,9 @@ class LeaseLimit implements SlotLimit {
   }
 
   #request(): LeaseTicket {
-    const ticket = this.#leases.newTicket();
+    const ticket = this.#leases.createTicketId();
     const callId = `limit ${ticket}`; // calls wait for the limit, not for a particular call that holds it
-    return this.#leases.ask({
+    return this.#leases.requestLease({
       ticket,
       callId,
       reads: [],
@@ -84,7 +84,7 @@ interface WaiterOptions {
 
 /** Waits for a slot of this process, then for one across all processes. */
 class LeaseWaiter implements SlotWaiter {
-  readonly #place: SlotWaiter;
+  readonly #localWaiter: SlotWaiter;
   readonly #taken: Set<LeaseTicket>;
   readonly #whenTaken: Promise<void>;
   #ticket: LeaseTicket | undefined;
@@ -93,8 +93,8 @@ class LeaseWaiter implements SlotWaiter {
 
   constructor(local: SlotLimit, { lane, request, taken }: WaiterOptions) {
     this.#taken = taken;
-    this.#place = local.wait(lane);
-    this.#whenTaken = this.#place.whenTaken().then(async () => {
+    this.#localWaiter = local.wait(lane);
+    this.#whenTaken = this.#localWaiter.whenTaken().then(async () => {
       if (this.#isCancelled) return new Promise<void>(() => {});
       this.#ticket = request();
       await this.#ticket.whenGranted();
@@ -119,6 +119,6 @@ class LeaseWaiter implements SlotWaiter {
     const ticket = this.#isTaken && this.#ticket !== undefined && !this.#taken.has(this.#ticket) ? [...this.#taken][0] : this.#ticket;
     if (ticket !== undefined) this.#taken.delete(ticket);
     ticket?.release();
-    this.#place.cancel();
+    this.#localWaiter.cancel();
   }
 }

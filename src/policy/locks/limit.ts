@@ -95,8 +95,8 @@ class Lane {
   readonly name: string;
   first: Waiter | undefined = undefined;
   last: Waiter | undefined = undefined;
-  before: Lane = this;
-  after: Lane = this;
+  previous: Lane = this;
+  next: Lane = this;
 
   constructor(name: string) {
     this.name = name;
@@ -107,7 +107,7 @@ class Lane {
 class Lanes {
   size = 0;
   readonly #byName = new Map<string, Lane>();
-  #turn: Lane | undefined = undefined;
+  #nextLane: Lane | undefined = undefined;
 
   add(waiter: Waiter, name: string): void {
     const lane = this.#byName.get(name) ?? this.#open(name);
@@ -133,10 +133,10 @@ class Lanes {
 
   /** Removes and returns the waiter whose turn it is; the next lane then has its turn. */
   takeNext(): Waiter | undefined {
-    const lane = this.#turn;
+    const lane = this.#nextLane;
     const waiter = lane?.first;
     if (lane === undefined || waiter === undefined) return undefined;
-    this.#turn = lane.after;
+    this.#nextLane = lane.next;
     this.remove(waiter);
     return waiter;
   }
@@ -145,18 +145,18 @@ class Lanes {
   #open(name: string): Lane {
     const lane = new Lane(name);
     this.#byName.set(name, lane);
-    const turn = (this.#turn ??= lane);
-    lane.before = turn.before;
-    lane.after = turn;
-    lane.before.after = lane;
-    turn.before = lane;
+    const turn = (this.#nextLane ??= lane);
+    lane.previous = turn.previous;
+    lane.next = turn;
+    lane.previous.next = lane;
+    turn.previous = lane;
     return lane;
   }
 
   #close(lane: Lane): void {
     this.#byName.delete(lane.name);
-    lane.before.after = lane.after;
-    lane.after.before = lane.before;
-    if (this.#turn === lane) this.#turn = lane.after === lane ? undefined : lane.after;
+    lane.previous.next = lane.next;
+    lane.next.previous = lane.previous;
+    if (this.#nextLane === lane) this.#nextLane = lane.next === lane ? undefined : lane.next;
   }
 }

@@ -4,13 +4,13 @@ import { ResourceTree, type Claim } from "../../core/resource-tree.ts";
 
 const MAX_OWNERS = 20;
 const GRANTED = Promise.resolve();
-const NOBODY: readonly string[] = Object.freeze([]);
+const NO_OWNERS: readonly string[] = Object.freeze([]);
 
 /** The ticket of calls that use no resources. */
 const NO_KEYS: LockTicket = Object.freeze({
   granted: true,
   whenGranted: () => GRANTED,
-  waitingFor: () => NOBODY,
+  waitingFor: () => NO_OWNERS,
   release() {},
 });
 
@@ -18,12 +18,12 @@ const NO_KEYS: LockTicket = Object.freeze({
 export class ResourceLocks implements Locks {
   readonly #tree = new ResourceTree();
   /** Waiting tickets that do not overtake, in order. */
-  readonly #line = new Set<Ticket>();
+  readonly #waitingTickets = new Set<Ticket>();
   #sequence = 0;
 
   request(request: LockRequest): LockTicket {
     if (request.reads.length === 0 && request.writes.length === 0) return NO_KEYS;
-    const line = request.overtakes === true ? undefined : this.#line;
+    const line = request.overtakes === true ? undefined : this.#waitingTickets;
     const ticket = new Ticket(this.#tree, request, { sequence: this.#sequence++, line });
     if (ticket.granted) return ticket;
     if (line === undefined) this.#overtake(ticket);
@@ -33,10 +33,10 @@ export class ResourceLocks implements Locks {
 
   /** Puts the ticket before those that wait. Each of them stays blocked by what blocked it before. */
   #overtake(ticket: Ticket): void {
-    const waiting = [...this.#line];
-    ticket.stepOut();
-    for (const other of waiting.toReversed()) other.stepOut(); // last first, so that none is granted meanwhile
-    for (const one of [ticket, ...waiting]) one.stepIn(this.#sequence++);
+    const waiting = [...this.#waitingTickets];
+    ticket.dequeue();
+    for (const other of waiting.toReversed()) other.dequeue(); // last first, so that none is granted meanwhile
+    for (const one of [ticket, ...waiting]) one.enqueue(this.#sequence++);
   }
 
   /** Number of tickets granted or waiting; 0 when idle. */
@@ -57,7 +57,7 @@ class Ticket implements LockTicket, Claim {
   #tree: ResourceTree | undefined;
   #waiting: Promise<void> | undefined = undefined;
   #grant: (() => void) | undefined = undefined;
-  readonly #line: Set<Ticket> | undefined;
+  readonly #waitingTickets: Set<Ticket> | undefined;
 
   constructor(tree: ResourceTree, request: LockRequest, place: { readonly sequence: number; readonly line: Set<Ticket> | undefined }) {
     this.owner = request.owner;
@@ -65,9 +65,9 @@ class Ticket implements LockTicket, Claim {
     this.writes = request.writes;
     this.commutative = request.commutative;
     this.sequence = place.sequence;
-    this.#line = place.line;
+    this.#waitingTickets = place.line;
     this.#tree = tree;
-    tree.enter(this);
+    tree.add(this);
   }
 
   get granted(): boolean {
@@ -83,31 +83,31 @@ class Ticket implements LockTicket, Claim {
   }
 
   waitingFor(most: number = MAX_OWNERS): readonly string[] {
-    if (this.granted || this.#tree === undefined) return NOBODY;
+    if (this.granted || this.#tree === undefined) return NO_OWNERS;
     return this.#tree.blockersOf(this, most).map((claim) => claim.owner);
   }
 
-  /** Leaves the queue until `stepIn`. */
-  stepOut(): void {
-    this.#tree?.leave(this);
+  /** Leaves the queue until `enqueue`. */
+  dequeue(): void {
+    this.#tree?.remove(this);
     this.blockedHolds = 0;
   }
 
-  stepIn(sequence: number): void {
+  enqueue(sequence: number): void {
     this.sequence = sequence;
-    this.#tree?.enter(this);
+    this.#tree?.add(this);
   }
 
   release(): void {
     const tree = this.#tree;
     if (tree === undefined) return;
     this.#tree = undefined;
-    this.#line?.delete(this);
-    tree.leave(this);
+    this.#waitingTickets?.delete(this);
+    tree.remove(this);
   }
 
-  unblocked(): void {
-    this.#line?.delete(this);
+  onUnblocked(): void {
+    this.#waitingTickets?.delete(this);
     this.#grant?.();
   }
 }

@@ -6,20 +6,20 @@ import type { JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { SessionMessage } from "../../core/message.ts";
 import { partText } from "../../core/result.ts";
-import { changeTexts, replaceDataUrls } from "./data-urls.ts";
+import { mapTexts, replaceDataUrls } from "./data-urls.ts";
 
 /** Replaces files one by one and counts them. */
-export interface FileReplacement {
+export interface FileReplacer {
   /** Number of files replaced so far. */
-  readonly found: number;
+  readonly count: number;
   /** Returns the replacement of a file within a text. @param isShown whether the file is also added after the text that the model is shown */
-  inText(file: FoundFile, isShown: boolean): string;
+  replaceInText(file: FoundFile, isShown: boolean): string;
   /** Returns the replacement of a file that is a content part. */
-  part(file: FoundFile): ContentPart;
+  replaceFile(file: FoundFile): ContentPart;
   /** Parts to add after the content, for files that were in texts. */
-  readonly following: readonly ContentPart[];
+  readonly addedParts: readonly ContentPart[];
   /** Replaces files in the provider's native form of a message. */
-  inNative(text: string): string;
+  replaceInNative(text: string): string;
 }
 
 interface FoundFile {
@@ -35,44 +35,44 @@ export interface AnswerParts {
 }
 
 /** Replaces the files of an answer. Returns undefined if there are none. */
-export function replaceInAnswer({ output, content }: AnswerParts, by: FileReplacement): AnswerParts | undefined {
+export function replaceInAnswer({ output, content }: AnswerParts, by: FileReplacer): AnswerParts | undefined {
   // a tool with content of its own has decided what the model sees: files in its output are for programs
   const isShown = content === undefined;
-  const newOutput = output === undefined ? undefined : changeTexts(output, (text) => inText(text, by, isShown));
+  const newOutput = output === undefined ? undefined : mapTexts(output, (text) => replaceTextFiles(text, by, isShown));
   if (content !== undefined) {
     const parts = content.map((part) => replacePart(part, by));
-    return by.found === 0 ? undefined : { output: newOutput, content: [...parts, ...by.following] };
+    return by.count === 0 ? undefined : { output: newOutput, content: [...parts, ...by.addedParts] };
   }
-  if (by.found === 0) return undefined;
-  const { following } = by;
-  return { output: newOutput, content: following.length === 0 ? undefined : [textPart(valueText(newOutput)), ...following] };
+  if (by.count === 0) return undefined;
+  const { addedParts } = by;
+  return { output: newOutput, content: addedParts.length === 0 ? undefined : [textPart(valueText(newOutput)), ...addedParts] };
 }
 
 /** Replaces the files of a message. Returns the same message if there are none. */
-export function replaceInMessage(message: SessionMessage, by: FileReplacement): SessionMessage {
+export function replaceInMessage(message: SessionMessage, by: FileReplacer): SessionMessage {
   const { content, native } = message;
-  const parts = typeof content === "string" ? inText(content, by) : content.map((part) => replacePart(part, by));
-  if (by.found === 0) return message;
-  const { following } = by;
-  const whole = typeof parts !== "string" ? [...parts, ...following] : following.length === 0 ? parts : [textPart(parts), ...following];
-  const blocks = native?.blocks.map((block) => changeTexts(block, (text) => by.inNative(text)));
+  const parts = typeof content === "string" ? replaceTextFiles(content, by) : content.map((part) => replacePart(part, by));
+  if (by.count === 0) return message;
+  const { addedParts } = by;
+  const whole = typeof parts !== "string" ? [...parts, ...addedParts] : addedParts.length === 0 ? parts : [textPart(parts), ...addedParts];
+  const blocks = native?.blocks.map((block) => mapTexts(block, (text) => by.replaceInNative(text)));
   return { ...message, content: whole, ...(native === undefined || blocks === undefined ? {} : { native: { ...native, blocks } }) };
 }
 
-function replacePart(part: ContentPart, by: FileReplacement): ContentPart {
-  if (part.type === "text") return { ...part, text: inText(part.text, by) };
-  if (part.type !== "file") return by.part({ mediaType: part.mediaType, base64: part.data });
+function replacePart(part: ContentPart, by: FileReplacer): ContentPart {
+  if (part.type === "text") return { ...part, text: replaceTextFiles(part.text, by) };
+  if (part.type !== "file") return by.replaceFile({ mediaType: part.mediaType, base64: part.data });
   const data = readDataUri(part.uri);
   if (data?.base64 === undefined) return part;
-  const replaced = by.part({ mediaType: part.mediaType ?? data.mediaType, base64: data.base64, name: part.name });
+  const replaced = by.replaceFile({ mediaType: part.mediaType ?? data.mediaType, base64: data.base64, name: part.name });
   if (replaced.type !== "file") return replaced;
   const whole = { ...replaced, ...omitUndefined({ text: part.text, description: part.description }) };
-  if (hadBytes(replaced)) LIFTED.add(whole);
+  if (hasReplacedBytes(replaced)) REPLACED_PARTS.add(whole);
   return whole;
 }
 
-function inText(text: string, by: FileReplacement, isShown = true): string {
-  return replaceDataUrls(text, ({ mediaType, data, name }) => by.inText({ mediaType, base64: data, name }, isShown));
+function replaceTextFiles(text: string, by: FileReplacer, isShown = true): string {
+  return replaceDataUrls(text, ({ mediaType, data, name }) => by.replaceInText({ mediaType, base64: data, name }, isShown));
 }
 
 function textPart(text: string): ContentPart {
@@ -84,16 +84,16 @@ const MIN_NATIVE_CHARS = 96;
 const NATIVE_MARK = "artifact-data:";
 const IN_NATIVE = /artifact-data:([0-9a-f]{64})/gu;
 
-const LIFTED = new WeakSet<ContentPart>();
+const REPLACED_PARTS = new WeakSet<ContentPart>();
 
 /** Whether the part replaced bytes, in this process: its address then belongs to bytes that the answer itself contained. */
-export function hadBytes(part: ContentPart): boolean {
-  return LIFTED.has(part);
+export function hasReplacedBytes(part: ContentPart): boolean {
+  return REPLACED_PARTS.has(part);
 }
 
 /** Replaces files by their addresses. Each file is one of `artifacts`, which must be stored before anything with its address. */
-export class ArtifactAddresses implements FileReplacement {
-  found = 0;
+export class ArtifactAddresses implements FileReplacer {
+  count = 0;
   readonly #artifacts = new Map<string, Artifact>();
   readonly #following = new Map<string, ContentPart>();
 
@@ -101,18 +101,18 @@ export class ArtifactAddresses implements FileReplacement {
     return [...this.#artifacts.values()];
   }
 
-  get following(): readonly ContentPart[] {
+  get addedParts(): readonly ContentPart[] {
     return [...this.#following.values()];
   }
 
-  inText(file: FoundFile, isShown: boolean): string {
-    const part = this.part(file);
+  replaceInText(file: FoundFile, isShown: boolean): string {
+    const part = this.replaceFile(file);
     if (isShown) this.#following.set(part.uri, part);
     return part.uri;
   }
 
-  part({ mediaType, base64, name }: FoundFile): ContentPart & { readonly type: "file" } {
-    this.found++;
+  replaceFile({ mediaType, base64, name }: FoundFile): ContentPart & { readonly type: "file" } {
+    this.count++;
     const bytes = Buffer.from(base64, "base64");
     const artifact = artifactOf(mediaType, bytes);
     const { id, mediaType: kept } = artifact;
@@ -124,11 +124,11 @@ export class ArtifactAddresses implements FileReplacement {
       bytes: bytes.length,
       ...(name === undefined ? {} : { name }),
     } as const;
-    LIFTED.add(part);
+    REPLACED_PARTS.add(part);
     return part;
   }
 
-  inNative(text: string): string {
+  replaceInNative(text: string): string {
     let marked = text;
     for (const { id, data } of this.#artifacts.values())
       if (data.length >= MIN_NATIVE_CHARS && marked.length >= data.length) marked = marked.replaceAll(data, NATIVE_MARK + id);
@@ -137,32 +137,32 @@ export class ArtifactAddresses implements FileReplacement {
 }
 
 /** Replaces files by their type and size; the bytes are dropped. */
-export class FilePlaceholders implements FileReplacement {
-  found = 0;
-  readonly following: readonly ContentPart[] = [];
+export class FilePlaceholders implements FileReplacer {
+  count = 0;
+  readonly addedParts: readonly ContentPart[] = [];
 
-  inText(file: FoundFile): string {
-    return this.part(file).text;
+  replaceInText(file: FoundFile): string {
+    return this.replaceFile(file).text;
   }
 
-  part({ mediaType, base64, name }: FoundFile): ContentPart & { readonly type: "text" } {
-    this.found++;
+  replaceFile({ mediaType, base64, name }: FoundFile): ContentPart & { readonly type: "text" } {
+    this.count++;
     const file = { type: "file", uri: `data:${mediaType};base64,${base64}`, mediaType, ...(name === undefined ? {} : { name }) } as const;
     return { type: "text", text: partText(file) };
   }
 
   /** Unchanged: the provider needs its own message exactly as it sent it. */
-  inNative(text: string): string {
+  replaceInNative(text: string): string {
     return text;
   }
 }
 
 /** Returns the ids of the artifacts in a text of a provider's native form. */
-export function idsInNative(text: string): readonly string[] {
+export function findNativeArtifactIds(text: string): readonly string[] {
   return text.includes(NATIVE_MARK) ? Array.from(text.matchAll(IN_NATIVE), ([, id = ""]) => id) : [];
 }
 
 /** Returns the text as the provider sent it. @param dataOf returns an artifact's base64; undefined if it is unknown */
-export function restoreNative(text: string, dataOf: (id: string) => string | undefined): string {
+export function restoreNativeData(text: string, dataOf: (id: string) => string | undefined): string {
   return text.includes(NATIVE_MARK) ? text.replaceAll(IN_NATIVE, (mark, id: string) => dataOf(id) ?? mark) : text;
 }

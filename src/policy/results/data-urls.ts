@@ -5,7 +5,7 @@ import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.
 const MARK = /[dD][aA][tT][aA]:/gu;
 /** Sticky, and without the data: a pattern that matches megabytes overflows the stack of the regex engine. */
 const HEAD = /data:\s{0,8}([a-z0-9.+-]{1,60}\/[a-z0-9.+-]{1,100})?((?:\s{0,8};[^,;"'<>\s]{1,200}){0,8}?)\s{0,8};\s{0,8}base64\s{0,8},/iuy;
-const BEYOND_BASE64 = /[^A-Za-z0-9+/_-]/gu;
+const NON_BASE64 = /[^A-Za-z0-9+/_-]/gu;
 const PADDING = /={0,2}/uy;
 const NAME = /;(?:file)?name=([^;]+)/iu;
 /** Minimum length of an image's base64. */
@@ -14,11 +14,11 @@ const MIN_IMAGE_CHARS = 16;
 const MIN_FILE_CHARS = 128;
 
 /** Length of the shortest data URL that counts: an image whose type has one letter. */
-const LEAST_URL_CHARS = "data:image/x;base64,".length + MIN_IMAGE_CHARS;
+const MIN_URL_CHARS = "data:image/x;base64,".length + MIN_IMAGE_CHARS;
 
 /** False for a text without a data URL; if true, the text may contain one. */
-export function mayHoldData(text: string): boolean {
-  if (text.length < LEAST_URL_CHARS) return false;
+export function mayHaveDataUrls(text: string): boolean {
+  if (text.length < MIN_URL_CHARS) return false;
   return text.includes("base64,") || text.includes("BASE64,") || (/base64\s{0,8},/iu.test(text) && MARK_ONCE.test(text));
 }
 
@@ -26,12 +26,12 @@ const MARK_ONCE = new RegExp(MARK.source, "u");
 
 /** Replaces each data URL of a text; the same text if it has none. Data URLs below the minimum lengths stay. */
 export function replaceDataUrls(text: string, replacement: (url: DataUrl) => string): string {
-  if (!mayHoldData(text)) return text;
+  if (!mayHaveDataUrls(text)) return text;
   let shown = "";
   let kept = 0;
   MARK.lastIndex = 0;
   for (let mark = MARK.exec(text); mark !== null; mark = MARK.exec(text)) {
-    const url = readDataUrl(text, mark.index);
+    const url = parseDataUrl(text, mark.index);
     if (url === undefined) continue;
     shown += text.slice(kept, mark.index) + replacement(url);
     MARK.lastIndex = kept = url.end;
@@ -40,11 +40,11 @@ export function replaceDataUrls(text: string, replacement: (url: DataUrl) => str
 }
 
 /** Returns the value with each of its strings changed; keys stay as they are. */
-export function changeTexts(value: JsonValue, change: (text: string) => string): JsonValue {
+export function mapTexts(value: JsonValue, change: (text: string) => string): JsonValue {
   if (typeof value === "string") return change(value);
-  if (isJsonArray(value)) return value.map((item) => changeTexts(item, change));
+  if (isJsonArray(value)) return value.map((item) => mapTexts(item, change));
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, changeTexts(item, change)]));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, change)]));
 }
 
 export interface DataUrl {
@@ -56,15 +56,15 @@ export interface DataUrl {
   readonly end: number;
 }
 
-function readDataUrl(text: string, at: number): DataUrl | undefined {
+function parseDataUrl(text: string, at: number): DataUrl | undefined {
   HEAD.lastIndex = at;
   const head = HEAD.exec(text);
   if (head === null) return undefined;
   const [, type = "text/plain", parameters = ""] = head;
   const mediaType = type.toLowerCase();
   const start = HEAD.lastIndex;
-  BEYOND_BASE64.lastIndex = start;
-  const dataEnd = BEYOND_BASE64.exec(text)?.index ?? text.length;
+  NON_BASE64.lastIndex = start;
+  const dataEnd = NON_BASE64.exec(text)?.index ?? text.length;
   if (dataEnd - start < (mediaType.startsWith("image/") ? MIN_IMAGE_CHARS : MIN_FILE_CHARS)) return undefined;
   PADDING.lastIndex = dataEnd;
   const end = dataEnd + (PADDING.exec(text)?.[0].length ?? 0);

@@ -1,7 +1,7 @@
 /** Finds one text in another, in time linear in both. */
 
 /** Longest needle for which the engine's `indexOf` is fast enough in the worst case. */
-const SHORT = 8;
+const MAX_SHORT_NEEDLE = 8;
 
 /**
  * Makes a search for `needle`. The returned function finds the first index at or after `from`, or -1.
@@ -9,9 +9,9 @@ const SHORT = 8;
  * The engine's `indexOf` takes time in the product of both lengths for adversarial texts, such as many equal letters; longer needles are found
  * with the Knuth–Morris–Pratt algorithm.
  */
-export function finder(needle: string): (text: string, from: number) => number {
-  if (needle.length <= SHORT) return (text, from) => text.indexOf(needle, from);
-  const borders = bordersOf(needle);
+export function createFinder(needle: string): (text: string, from: number) => number {
+  if (needle.length <= MAX_SHORT_NEEDLE) return (text, from) => text.indexOf(needle, from);
+  const borders = findBorders(needle);
   return (text, from) => {
     let matched = 0;
     for (let at = from; at < text.length; at++) {
@@ -25,7 +25,7 @@ export function finder(needle: string): (text: string, from: number) => number {
 }
 
 /** Returns, for each prefix of the needle, the length of its longest proper prefix that is also its suffix. */
-function bordersOf(needle: string): Uint32Array {
+function findBorders(needle: string): Uint32Array {
   const borders = new Uint32Array(needle.length);
   let length = 0;
   for (let at = 1; at < needle.length; at++) {

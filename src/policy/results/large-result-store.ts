@@ -1,12 +1,12 @@
 /** Keeps results that were too large to show, and reads them piece by piece for `read_result`. */
 import type { ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
-import { jsonPath, type JsonValue } from "../../core/base/json.ts";
-import { childOf, outlineOf, readSteps, type JsonStep } from "../../core/base/json-steps.ts";
+import { formatJsonPath, type JsonValue } from "../../core/base/json.ts";
+import { getChild, describeOutline, parseSteps, type JsonStep } from "../../core/base/json-steps.ts";
 import { plural } from "../../core/base/wording.ts";
 import { partText } from "../../core/result.ts";
-import { finder } from "./find-text.ts";
-import { weighContent, weighJson } from "./weigh.ts";
+import { createFinder } from "./find-text.ts";
+import { estimateContentBytes, estimateJsonBytes } from "./weigh.ts";
 
 export interface ResultRequest {
   /** `$` path of the part to read, such as `$.items[3].name`. @default the whole result */
@@ -59,12 +59,12 @@ export class LargeResultStore {
   readonly #maxBytes: number;
   #bytes = 0;
   /** Oldest first. */
-  readonly #kept = new Map<string, StoredResult>();
+  readonly #results = new Map<string, StoredResult>();
   readonly #handles = new Map<string, Set<string>>();
   /** Dropped branches: their entries cannot be read any more and are evicted first. */
-  readonly #dropped = new Set<string>();
+  readonly #droppedBranches = new Set<string>();
   /** Closed sessions whose entries a branch can still read; these entries are evicted first too. */
-  readonly #closed = new Set<string>();
+  readonly #closedSessions = new Set<string>();
   /** The session that each branch was forked from. */
   readonly #parents = new Map<string, string>();
   /** The text that was read last, so that a model that pages through a result has it formatted once. */
@@ -79,21 +79,21 @@ export class LargeResultStore {
   }
 
   /** Stores a result and returns its handle. */
-  keep(sessionId: string, callId: string, output: JsonValue | undefined, content: readonly ContentPart[] | undefined): string {
+  store(sessionId: string, callId: string, output: JsonValue | undefined, content: readonly ContentPart[] | undefined): string {
     this.#drop(callId);
-    this.#closed.delete(sessionId); // the session was resumed
-    const kept: StoredResult = { sessionId, output, content, bytes: weighJson(output) + weighContent(content) };
-    this.#kept.set(callId, kept);
+    this.#closedSessions.delete(sessionId); // the session was resumed
+    const kept: StoredResult = { sessionId, output, content, bytes: estimateJsonBytes(output) + estimateContentBytes(content) };
+    this.#results.set(callId, kept);
     this.#bytes += kept.bytes;
     let handles = this.#handles.get(sessionId);
     if (handles === undefined) this.#handles.set(sessionId, (handles = new Set()));
     handles.add(callId);
-    for (const ended of [this.#dropped, this.#closed])
+    for (const ended of [this.#droppedBranches, this.#closedSessions])
       for (const id of ended) {
         if (this.#bytes <= this.#maxBytes) break;
         for (const handle of this.#handles.get(id) ?? []) this.#drop(handle);
       }
-    for (const oldest of this.#kept.keys()) {
+    for (const oldest of this.#results.keys()) {
       if (this.#bytes <= this.#maxBytes || oldest === callId) break;
       this.#drop(oldest);
     }
@@ -107,27 +107,27 @@ export class LargeResultStore {
    * `invalid_input` for an invalid request
    */
   read(sessionId: string, handle: string, request: ResultRequest): ResultPage {
-    const kept = this.whole(sessionId, handle);
+    const kept = this.find(sessionId, handle);
     if (kept === undefined) {
       throw new ToolError("not_found", `No result is kept under the handle ${JSON.stringify(handle.slice(0, 100))}.`, {
         hint: "Use the handle exactly as the cut result names it. Old results are dropped after a while: call the tool again for a fresh one.",
       });
     }
-    const offset = wholeNumber("offset", request.offset ?? 0, 0);
-    const limit = wholeNumber("limit", request.limit ?? DEFAULT_LIMIT, 1);
+    const offset = checkInteger("offset", request.offset ?? 0, 0);
+    const limit = checkInteger("limit", request.limit ?? DEFAULT_LIMIT, 1);
     const grep = request.grep ?? "";
     if (grep.length > MAX_GREP_LENGTH)
       throw new ToolError("invalid_input", `"grep" has ${grep.length} characters; ${MAX_GREP_LENGTH} is the limit.`);
-    return readPage(this.#textOf(kept, request.path ?? ""), grep, offset, limit);
+    return readPage(this.#formatCached(kept, request.path ?? ""), grep, offset, limit);
   }
 
   has(sessionId: string, handle: string): boolean {
-    return this.whole(sessionId, handle) !== undefined;
+    return this.find(sessionId, handle) !== undefined;
   }
 
   /** Returns the result as the tool returned it; undefined if the session cannot read the handle. */
-  whole(sessionId: string, handle: string): WholeResult | undefined {
-    const kept = this.#kept.get(handle);
+  find(sessionId: string, handle: string): WholeResult | undefined {
+    const kept = this.#results.get(handle);
     return kept !== undefined && this.#mayRead(sessionId, kept) ? kept : undefined;
   }
 
@@ -138,18 +138,18 @@ export class LargeResultStore {
 
   /** Reverts `share`. The branch's own results can be adopted until their space is needed. */
   unshare(branchId: string): void {
-    this.#leaveParent(branchId);
-    if (this.#handles.has(branchId)) this.#dropped.add(branchId);
+    this.#detachFromParent(branchId);
+    if (this.#handles.has(branchId)) this.#droppedBranches.add(branchId);
   }
 
   /** Moves the results of a branch to the session it was merged into. Its own branches then belong to that session. */
   adopt(branchId: string, sessionId: string): void {
-    this.#dropped.delete(branchId);
+    this.#droppedBranches.delete(branchId);
     for (const [inner, outer] of this.#parents) if (outer === branchId) this.#parents.set(inner, sessionId);
     const adopted = this.#handles.get(branchId) ?? [];
     const handles = this.#handles.get(sessionId) ?? new Set<string>();
     for (const handle of adopted) {
-      const kept = this.#kept.get(handle);
+      const kept = this.#results.get(handle);
       if (kept !== undefined) kept.sessionId = sessionId;
       handles.add(handle);
     }
@@ -159,62 +159,62 @@ export class LargeResultStore {
 
   /** Ends a session: its results are dropped once no branch can read them, or when space is needed. */
   close(sessionId: string): void {
-    for (const outer of this.#parents.values()) if (outer === sessionId) return void this.#closed.add(sessionId);
+    for (const outer of this.#parents.values()) if (outer === sessionId) return void this.#closedSessions.add(sessionId);
     this.forget(sessionId);
   }
 
   /** Drops all results of a session. */
   forget(sessionId: string): void {
-    this.#closed.delete(sessionId);
+    this.#closedSessions.delete(sessionId);
     for (const handle of this.#handles.get(sessionId) ?? []) this.#drop(handle);
-    this.#leaveParent(sessionId);
+    this.#detachFromParent(sessionId);
   }
 
-  #leaveParent(branchId: string): void {
+  #detachFromParent(branchId: string): void {
     const parent = this.#parents.get(branchId);
     this.#parents.delete(branchId);
-    if (parent !== undefined && this.#closed.has(parent)) this.close(parent);
+    if (parent !== undefined && this.#closedSessions.has(parent)) this.close(parent);
   }
 
   #mayRead(sessionId: string, kept: StoredResult): boolean {
-    if (this.#dropped.has(kept.sessionId)) return false;
+    if (this.#droppedBranches.has(kept.sessionId)) return false;
     let reader: string | undefined = sessionId;
     while (reader !== undefined && reader !== kept.sessionId) reader = this.#parents.get(reader);
     return reader !== undefined;
   }
 
-  #textOf(kept: WholeResult, path: string): string {
+  #formatCached(kept: WholeResult, path: string): string {
     if (this.#lastText?.kept !== kept || this.#lastText.path !== path) {
-      this.#lastText = { kept, path, text: path === "" ? wholeText(kept) : layOut(follow(kept.output, path)) };
+      this.#lastText = { kept, path, text: path === "" ? formatResult(kept) : formatValue(followPath(kept.output, path)) };
     }
     return this.#lastText.text;
   }
 
   #drop(handle: string): void {
-    const kept = this.#kept.get(handle);
+    const kept = this.#results.get(handle);
     if (kept === undefined) return;
-    this.#kept.delete(handle);
+    this.#results.delete(handle);
     this.#bytes -= kept.bytes;
     if (this.#lastText?.kept === kept) this.#lastText = undefined;
     const handles = this.#handles.get(kept.sessionId);
     handles?.delete(handle);
     if (handles?.size !== 0) return;
     this.#handles.delete(kept.sessionId);
-    this.#dropped.delete(kept.sessionId);
+    this.#droppedBranches.delete(kept.sessionId);
   }
 }
 
-function wholeNumber(name: string, value: number, minimum: number): number {
+function checkInteger(name: string, value: number, minimum: number): number {
   if (Number.isSafeInteger(value) && value >= minimum) return value;
   throw new ToolError("invalid_input", `"${name}" must be an integer of at least ${minimum}, not ${String(value)}.`);
 }
 
-function wholeText(kept: WholeResult): string {
-  if (kept.content === undefined) return layOut(kept.output ?? null);
+function formatResult(kept: WholeResult): string {
+  if (kept.content === undefined) return formatValue(kept.output ?? null);
   return kept.content.map(partText).join("\n");
 }
 
-function layOut(value: JsonValue): string {
+function formatValue(value: JsonValue): string {
   return typeof value === "string" ? value : JSON.stringify(value, null, 1);
 }
 
@@ -234,7 +234,7 @@ class PageLines {
   }
 
   /** Whether the line is on the page. After the first line that did not fit, none is. */
-  takes(line: number, units: number): boolean {
+  fits(line: number, units: number): boolean {
     if (line < this.#offset || this.#nextOffset !== undefined) return false;
     if (this.#lines.length < this.#limit && (this.#lines.length === 0 || units <= this.#room)) return true;
     this.#nextOffset = line;
@@ -264,19 +264,19 @@ class PageLines {
 function readPage(text: string, grep: string, offset: number, limit: number): ResultPage {
   const lines = new PageLines(offset, limit);
   let lineCount = 0;
-  const find = finder(grep);
+  const find = createFinder(grep);
   let match = grep === "" ? -1 : find(text, 0);
   for (let start = 0; start < text.length || lineCount === 0;) {
     const end = lineEnd(text, start);
     const next = text[end] === "\n" ? end + 1 : end;
     const line = lineCount++;
     if (grep === "") {
-      if (lines.takes(line, end - start)) lines.add(line, text.slice(start, end));
+      if (lines.fits(line, end - start)) lines.add(line, text.slice(start, end));
     } else {
       if (match >= 0 && match < start) match = find(text, start);
       // a match that begins on this line may end on a later one: all of it is shown
       const shownEnd = Math.max(end, match + grep.length);
-      if (match >= start && match < next && lines.takes(line, shownEnd - start)) lines.add(line, `${line}: ${text.slice(start, shownEnd)}`);
+      if (match >= start && match < next && lines.fits(line, shownEnd - start)) lines.add(line, `${line}: ${text.slice(start, shownEnd)}`);
     }
     start = next;
   }
@@ -303,16 +303,16 @@ function isLowSurrogate(unit: number): boolean {
 }
 
 /** Resolves a `$` path by own properties only. */
-function follow(output: JsonValue | undefined, path: string): JsonValue {
+function followPath(output: JsonValue | undefined, path: string): JsonValue {
   if (output === undefined) throw new ToolError("invalid_input", 'The result is text, not JSON: read it without "path".');
   const steps = parsePath(path);
   let value: JsonValue = output;
   for (const [index, step] of steps.entries()) {
-    const inside: JsonValue | undefined = childOf(value, step);
+    const inside: JsonValue | undefined = getChild(value, step);
     if (inside === undefined) {
       throw new ToolError(
         "not_found",
-        `${jsonPath(steps.slice(0, index + 1))} leads nowhere: ${jsonPath(steps.slice(0, index))} is ${outlineOf(value)}.`,
+        `${formatJsonPath(steps.slice(0, index + 1))} leads nowhere: ${formatJsonPath(steps.slice(0, index))} is ${describeOutline(value)}.`,
       );
     }
     value = inside;
@@ -320,9 +320,9 @@ function follow(output: JsonValue | undefined, path: string): JsonValue {
   return value;
 }
 
-/** Parses a path as `jsonPath` writes it. */
+/** Parses a path as `formatJsonPath` writes it. */
 function parsePath(path: string): readonly JsonStep[] {
-  const steps = path.startsWith("$") && path.length <= MAX_PATH_LENGTH ? readSteps(path, 1) : undefined;
+  const steps = path.startsWith("$") && path.length <= MAX_PATH_LENGTH ? parseSteps(path, 1) : undefined;
   if (steps !== undefined) return steps;
   throw new ToolError("invalid_input", `The path ${JSON.stringify(path.slice(0, 200))} cannot be read.`, {
     hint: 'Write it like $.items[3]["a key"].',

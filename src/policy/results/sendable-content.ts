@@ -1,27 +1,27 @@
 /** Removes from a request the files that providers reject: one of them in a conversation would make every later request fail. */
 import type { ContentPart } from "../../core/content.ts";
-import { fileData, pdfData, readDataUri } from "../../core/data-uri.ts";
-import { partsOf, type ModelMessage } from "../../core/message.ts";
+import { readFileData, readPdfData, readDataUri } from "../../core/data-uri.ts";
+import { getContentParts, type ModelMessage } from "../../core/message.ts";
 import { partText } from "../../core/result.ts";
-import { changeTexts } from "./data-urls.ts";
-import { imageType, isImage, isImageType, isPdf } from "./lift-data.ts";
+import { mapTexts } from "./data-urls.ts";
+import { imageType, isValidImage, isImageType, isValidPdf } from "./lift-data.ts";
 import { MAX_MEDIA_BYTES } from "./shown-media.ts";
 
 /** The form of each message that is sent, cached so that a round only processes new messages. */
 const SENDABLE = new WeakMap<ModelMessage, ModelMessage>();
 
 /** Each message with its files replaced by mentions. */
-const WORDED = new WeakMap<ModelMessage, ModelMessage>();
+const WITHOUT_FILES = new WeakMap<ModelMessage, ModelMessage>();
 /** The length of the base64 in each message. */
-const CHARS = new WeakMap<ModelMessage, number>();
+const FILE_CHARS = new WeakMap<ModelMessage, number>();
 
 /** Maximum length of base64 in a request: the strictest provider accepts 20 MB. @see https://ai.google.dev/gemini-api/docs/image-understanding */
 const MAX_CHARS = 16_000_000;
 /** Media types of files that are sent to at least one provider; all others are only mentioned. */
-const SENT = /^(?:text\/|application\/(?:pdf$|json$|msword$|vnd\.))/u;
+const SENT_TYPES = /^(?:text\/|application\/(?:pdf$|json$|msword$|vnd\.))/u;
 /** Minimum length of text in a provider's native form that counts as base64; shorter text is an id or a signature. */
 const MIN_OWN_CHARS = 1_000;
-const BEYOND_DATA = /[^A-Za-z0-9+/=_:;,.-]/u;
+const NON_DATA = /[^A-Za-z0-9+/=_:;,.-]/u;
 
 /**
  * Returns the messages with images under the type that their bytes show, and with text in place of images, sounds and PDF files that are
@@ -29,12 +29,12 @@ const BEYOND_DATA = /[^A-Za-z0-9+/=_:;,.-]/u;
  */
 export function sendableMessages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   const sendable = messages.map(sendableMessage);
-  leaveOldest(sendable);
+  dropOldestFiles(sendable);
   return sendable.some((message, index) => message !== messages[index]) ? sendable : messages;
 }
 
 /** Drops the oldest files until half of the limit is free. Replays the conversation, so that later requests begin with the same messages. */
-function leaveOldest(messages: ModelMessage[]): void {
+function dropOldestFiles(messages: ModelMessage[]): void {
   const shown: { readonly index: number; readonly chars: number }[] = [];
   let chars = 0;
   for (const [index, message] of messages.entries()) {
@@ -48,26 +48,26 @@ function leaveOldest(messages: ModelMessage[]): void {
       if (oldest === undefined) break;
       chars -= oldest.chars;
       const whole = messages[oldest.index];
-      if (whole !== undefined) messages[oldest.index] = worded(whole);
+      if (whole !== undefined) messages[oldest.index] = replaceFilesByMentions(whole);
     }
   }
 }
 
 /** Whether the message has a part that is not text. */
-export function holdsFiles(message: ModelMessage): boolean {
-  return partsOf(message).some(({ type }) => type !== "text");
+export function hasFiles(message: ModelMessage): boolean {
+  return getContentParts(message).some(({ type }) => type !== "text");
 }
 
 function fileChars(message: ModelMessage): number {
-  return madeOnce(CHARS, message, () => countChars(message));
+  return getOrCompute(FILE_CHARS, message, () => countChars(message));
 }
 
 function countChars(message: ModelMessage): number {
-  if (message.role !== "assistant") return partsOf(message).reduce((sum, part) => sum + partChars(part), 0);
+  if (message.role !== "assistant") return getContentParts(message).reduce((sum, part) => sum + partChars(part), 0);
   let chars = 0; // a model's own images are sent back only in native form; without it they are mentioned
-  for (const block of holdsFiles(message) ? (message.native?.blocks ?? []) : [])
-    changeTexts(block, (text) => {
-      if (text.length >= MIN_OWN_CHARS && !BEYOND_DATA.test(text)) chars += text.length;
+  for (const block of hasFiles(message) ? (message.native?.blocks ?? []) : [])
+    mapTexts(block, (text) => {
+      if (text.length >= MIN_OWN_CHARS && !NON_DATA.test(text)) chars += text.length;
       return text;
     });
   return chars;
@@ -76,15 +76,15 @@ function countChars(message: ModelMessage): number {
 function partChars(part: ContentPart): number {
   if (part.type === "image") return isImageType(part.mediaType) ? part.data.length : 0;
   if (part.type === "audio") return part.data.length;
-  const data = fileData(part);
-  return data !== undefined && SENT.test(data.mediaType) ? data.base64.length : 0;
+  const data = readFileData(part);
+  return data !== undefined && SENT_TYPES.test(data.mediaType) ? data.base64.length : 0;
 }
 
-function worded(message: ModelMessage): ModelMessage {
-  return madeOnce(WORDED, message, () => withoutNative(withParts(message, inWords)));
+function replaceFilesByMentions(message: ModelMessage): ModelMessage {
+  return getOrCompute(WITHOUT_FILES, message, () => withoutNative(withParts(message, toMention)));
 }
 
-function inWords(part: ContentPart): ContentPart {
+function toMention(part: ContentPart): ContentPart {
   return part.type === "text" ? part : { type: "text", text: partText(part) };
 }
 
@@ -95,23 +95,23 @@ function withoutNative(message: ModelMessage): ModelMessage {
 }
 
 /** Returns the message with its last files, as many as fit into a request. */
-function fitted(message: ModelMessage): ModelMessage {
+function fitFiles(message: ModelMessage): ModelMessage {
   if (message.role === "assistant") return message;
-  let over = fileChars(message) - MAX_CHARS;
-  if (over <= 0) return message;
+  let excessChars = fileChars(message) - MAX_CHARS;
+  if (excessChars <= 0) return message;
   return withParts(message, (part) => {
     const chars = partChars(part);
-    if (over <= 0 || chars === 0) return part;
-    over -= chars;
-    return inWords(part);
+    if (excessChars <= 0 || chars === 0) return part;
+    excessChars -= chars;
+    return toMention(part);
   });
 }
 
 function sendableMessage(message: ModelMessage): ModelMessage {
-  return madeOnce(SENDABLE, message, () => fitted(withParts(message, sendablePart)));
+  return getOrCompute(SENDABLE, message, () => fitFiles(withParts(message, sendablePart)));
 }
 
-function madeOnce<Made>(known: WeakMap<ModelMessage, Made>, message: ModelMessage, make: () => Made): Made {
+function getOrCompute<Made>(known: WeakMap<ModelMessage, Made>, message: ModelMessage, make: () => Made): Made {
   let made = known.get(message);
   if (made === undefined) known.set(message, (made = make()));
   return made;
@@ -136,15 +136,15 @@ function isSame(parts: readonly ContentPart[], others: readonly ContentPart[] | 
 
 function sendablePart(part: ContentPart): ContentPart {
   if (part.type === "image") return sendableImage(part);
-  if (part.type === "audio") return sendableSound(part);
-  const pdf = part.type === "file" ? pdfData(part) : undefined;
+  if (part.type === "audio") return sendableAudio(part);
+  const pdf = part.type === "file" ? readPdfData(part) : undefined;
   if (pdf === undefined || part.type !== "file") return part;
   const data = plainBase64(pdf);
-  if (!isPdf("application/pdf", data) || (fileData(part)?.bytes ?? 0) > MAX_MEDIA_BYTES.pdf) return { type: "text", text: partText(part) };
+  if (!isValidPdf("application/pdf", data) || (readFileData(part)?.bytes ?? 0) > MAX_MEDIA_BYTES.pdf) return { type: "text", text: partText(part) };
   return data === pdf ? part : { ...part, uri: `data:application/pdf;base64,${data}` };
 }
 
-function sendableSound(part: ContentPart & { readonly type: "audio" }): ContentPart {
+function sendableAudio(part: ContentPart & { readonly type: "audio" }): ContentPart {
   const data = plainBase64(part.data);
   if (data === "") return { type: "text", text: `[audio ${part.mediaType}, 0 bytes]` };
   return data === part.data ? part : { ...part, data };
@@ -153,7 +153,7 @@ function sendableSound(part: ContentPart & { readonly type: "audio" }): ContentP
 function sendableImage(part: ContentPart & { readonly type: "image" }): ContentPart {
   const data = plainBase64(part.data);
   const mediaType = imageType(data);
-  if (mediaType !== undefined && isImage(mediaType, data) && data.length <= (MAX_MEDIA_BYTES.image * 4) / 3)
+  if (mediaType !== undefined && isValidImage(mediaType, data) && data.length <= (MAX_MEDIA_BYTES.image * 4) / 3)
     return data === part.data && mediaType === part.mediaType ? part : { type: "image", mediaType, data };
   if (!isImageType(part.mediaType)) return part; // not sent to any provider as an image
   const why = mediaType === undefined ? "its bytes are not an image of this type" : "it is too large";

@@ -1,10 +1,10 @@
 /** Truncates a tool's answer to the size that a model is shown, keeping its JSON structure if it has one. */
-import { detachedText } from "../../core/base/detached-text.ts";
+import { detachText } from "../../core/base/detached-text.ts";
 import type { ContentPart } from "../../core/content.ts";
-import { fileData } from "../../core/data-uri.ts";
+import { readFileData } from "../../core/data-uri.ts";
 import { DEFAULT_MAX_DEPTH, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { plural } from "../../core/base/wording.ts";
-import { whileWritten } from "../../core/base/written-json.ts";
+import { withCachedJsonText } from "../../core/base/written-json.ts";
 import { partText } from "../../core/result.ts";
 
 export interface ShownResult {
@@ -41,33 +41,33 @@ export function truncateResult(
   maxBytes: number,
   readHint: (totalBytes: number) => string,
 ): ShownResult {
-  if (maxBytes <= 0) return whole(output, content, 0);
+  if (maxBytes <= 0) return wholeResult(output, content, 0);
   if (content !== undefined) return truncateContent(output, content, maxBytes, readHint);
-  if (output === undefined) return whole(output, content, 0);
+  if (output === undefined) return wholeResult(output, content, 0);
   return typeof output === "string" ? truncateText(output, output, maxBytes, readHint) : truncateJson(output, maxBytes, readHint);
 }
 
-function whole(output: JsonValue | undefined, content: readonly ContentPart[] | undefined, bytes: number): ShownResult {
+function wholeResult(output: JsonValue | undefined, content: readonly ContentPart[] | undefined, bytes: number): ShownResult {
   return { output, content, totalBytes: bytes, shownBytes: bytes, cut: false };
 }
 
 /** Truncates a text. `text` is `output` as the model reads it. */
 function truncateText(output: JsonValue, text: string, maxBytes: number, readHint: (totalBytes: number) => string): ShownResult {
-  if (text.length * 3 <= maxBytes) return whole(output, undefined, text.length * 3);
+  if (text.length * 3 <= maxBytes) return wholeResult(output, undefined, text.length * 3);
   const totalBytes = Buffer.byteLength(text);
-  if (totalBytes <= maxBytes) return whole(output, undefined, totalBytes);
-  const head = beginning(text, maxBytes, false);
+  if (totalBytes <= maxBytes) return wholeResult(output, undefined, totalBytes);
+  const head = truncateStart(text, maxBytes, false);
   const shownBytes = Buffer.byteLength(head);
-  return { output: `${head}\n${note(shownBytes, totalBytes, readHint)}`, content: undefined, totalBytes, shownBytes, cut: true };
+  return { output: `${head}\n${formatNote(shownBytes, totalBytes, readHint)}`, content: undefined, totalBytes, shownBytes, cut: true };
 }
 
 function truncateJson(output: JsonValue, maxBytes: number, readHint: (totalBytes: number) => string): ShownResult {
   const bound = jsonBytes(output, maxBytes, false);
-  if (bound <= maxBytes) return whole(output, undefined, bound);
+  if (bound <= maxBytes) return wholeResult(output, undefined, bound);
   const text = JSON.stringify(output);
   const totalBytes = Buffer.byteLength(text);
-  if (totalBytes <= maxBytes) return whole(output, undefined, totalBytes);
-  return whileWritten(output, text, () => cutJson(output, { text, totalBytes }, maxBytes, readHint));
+  if (totalBytes <= maxBytes) return wholeResult(output, undefined, totalBytes);
+  return withCachedJsonText(output, text, () => cutJson(output, { text, totalBytes }, maxBytes, readHint));
 }
 
 function cutJson(
@@ -79,7 +79,7 @@ function cutJson(
   const kept = shrink(output, maxBytes, 0);
   const shownBytes = Buffer.byteLength(JSON.stringify(kept));
   if (shownBytes > maxBytes || typeof kept !== "object" || kept === null) return truncateText(output, text, maxBytes, readHint);
-  const cutNote = note(shownBytes, totalBytes, readHint);
+  const cutNote = formatNote(shownBytes, totalBytes, readHint);
   const shown = isJsonObject(kept) ? { ...kept, [NOTE_KEY]: cutNote } : [...kept, cutNote];
   return { output: shown, content: undefined, totalBytes, shownBytes, cut: true };
 }
@@ -92,10 +92,10 @@ function truncateContent(
 ): ShownResult {
   let units = 0;
   for (const part of content) units += textUnits(part);
-  if (units * 3 <= maxBytes) return whole(output, content, units * 3);
+  if (units * 3 <= maxBytes) return wholeResult(output, content, units * 3);
   let totalBytes = 0;
   for (const part of content) totalBytes += textBytes(part);
-  if (totalBytes <= maxBytes) return whole(output, content, totalBytes);
+  if (totalBytes <= maxBytes) return wholeResult(output, content, totalBytes);
   const kept: ContentPart[] = [];
   let left = maxBytes;
   let shownBytes = 0;
@@ -103,14 +103,14 @@ function truncateContent(
   for (const part of content) {
     const bytes = textBytes(part);
     const shown = bytes <= left ? part : cutPart(part, left);
-    hasMore ||= shown !== part && fileData(part) === undefined; // the bytes of a file are not part of the pages that `read_result` returns
+    hasMore ||= shown !== part && readFileData(part) === undefined; // the bytes of a file are not part of the pages that `read_result` returns
     if (shown === undefined) continue;
     kept.push(shown);
     const isPlaceholder = part.type === "file" && shown.type === "text";
     if (!isPlaceholder) shownBytes += shown === part ? bytes : textBytes(shown);
     left = shown === part ? left - bytes : 0;
   }
-  const text = note(shownBytes, totalBytes, readHint); // built in any case, since `readHint` stores the whole result for programs
+  const text = formatNote(shownBytes, totalBytes, readHint); // built in any case, since `readHint` stores the whole result for programs
   if (hasMore) kept.push({ type: "text", text });
   return { output, content: kept, totalBytes, shownBytes, cut: true };
 }
@@ -127,7 +127,7 @@ function textBytes(part: ContentPart): number {
 
 /** Returns the size that counts for a file with bytes: 0, as for images, unless the file or its mention is too large to be shown. */
 function ownBytes(part: ContentPart): number | undefined {
-  const bytes = fileData(part)?.bytes;
+  const bytes = readFileData(part)?.bytes;
   if (bytes === undefined || bytes > MAX_FILE_BYTES) return bytes;
   const mention = partText(part);
   return mention.length <= MAX_MENTION_LENGTH ? 0 : Buffer.byteLength(mention);
@@ -136,17 +136,17 @@ function ownBytes(part: ContentPart): number | undefined {
 /** Returns the beginning of a part whose text is larger than `left`; undefined if nothing of it is shown. */
 function cutPart(part: ContentPart, left: number): ContentPart | undefined {
   if (part.type === "text") {
-    const text = beginning(part.text, left, false);
+    const text = truncateStart(part.text, left, false);
     return text === "" ? undefined : { type: "text", text };
   }
   if (part.type !== "file") return part;
   const roomForText = left - Buffer.byteLength(part.uri);
-  if (part.text !== undefined && roomForText > 0) return { ...part, text: beginning(part.text, roomForText, false) };
+  if (part.text !== undefined && roomForText > 0) return { ...part, text: truncateStart(part.text, roomForText, false) };
   const name = (part.name ?? part.mediaType ?? "without a name").slice(0, 100);
   return { type: "text", text: `[file ${name}: ${textBytes(part)} bytes left out]` };
 }
 
-function note(shownBytes: number, totalBytes: number, readHint: (totalBytes: number) => string): string {
+function formatNote(shownBytes: number, totalBytes: number, readHint: (totalBytes: number) => string): string {
   return `[${totalBytes - shownBytes} of ${totalBytes} bytes left out. ${readHint(totalBytes)}]`;
 }
 
@@ -162,13 +162,13 @@ function shrink(value: JsonValue, budget: number, depth: number): JsonValue {
 
 function shrinkText(text: string, budget: number): string {
   if (jsonBytes(text, budget, true) <= budget) return text;
-  const shown = beginning(text, budget - MIN_SHARE / 2, true);
+  const shown = truncateStart(text, budget - MIN_SHARE / 2, true);
   return `${shown}… [${text.length - shown.length} more]`;
 }
 
 /** Returns as much of a text as fits, copied so that it does not keep the whole text in memory. */
-function beginning(text: string, maxBytes: number, escaped: boolean): string {
-  return detachedText(text.slice(0, prefixEnd(text, maxBytes, escaped)));
+function truncateStart(text: string, maxBytes: number, escaped: boolean): string {
+  return detachText(text.slice(0, prefixEnd(text, maxBytes, escaped)));
 }
 
 function shrinkArray(items: readonly JsonValue[], budget: number, depth: number): readonly JsonValue[] {

@@ -4,7 +4,7 @@
  * The source of a function expression: the function receives the host's functions and returns those that the host calls. It saves the built-in
  * functions it needs, since a program may change any of them. Only strings and numbers are passed in or out.
  */
-export const IN_PROGRAM = `(function (call, print, names, inputText) {
+export const BOOTSTRAP_SCRIPT = `(function (call, print, names, inputText) {
 "use strict";
 const { parse, stringify } = JSON;
 const { create, defineProperty, freeze, hasOwn, assign, setPrototypeOf } = Object;

@@ -13,7 +13,7 @@ const GRACE_MS = 500;
 const START_MS = 30_000;
 
 /** Returns the file of the thread: TypeScript in the source, JavaScript in the package; undefined in a bundle. */
-function findFile(here: unknown = import.meta.url): URL | undefined {
+function findWorkerFile(here: unknown = import.meta.url): URL | undefined {
   if (typeof here !== "string" || !here.startsWith("file:")) return undefined;
   const file = new URL(here.endsWith(".ts") ? "./program-worker.ts" : "../processes/program/program-worker.js", here);
   return existsSync(file) ? file : undefined;
@@ -29,12 +29,12 @@ export class ProgramThread {
   #usedMs = 0;
   #isStarted = false;
   #stopTimer: (() => void) | undefined;
-  #take: ((message: FromThread) => void) | undefined;
-  #came: FromThread | undefined;
+  #resolveNext: ((message: FromThread) => void) | undefined;
+  #pendingMessage: FromThread | undefined;
 
   /** @throws ToolError `unavailable` in a bundle */
   constructor(start: ProgramStart, clock: Clock) {
-    const file = findFile();
+    const file = findWorkerFile();
     if (file === undefined)
       throw new ToolError("unavailable", "No program can be run: the file of its thread is missing, as happens in a bundled program.", {
         operatorHint: "Mark the package haft as external in the bundler's settings.",
@@ -55,24 +55,24 @@ export class ProgramThread {
     });
     this.#worker.on("message", (message: FromThread) => {
       this.#usedMs = message.usedMs;
-      this.#tell(message);
+      this.#deliver(message);
     });
-    this.#worker.on("error", (error) => this.#tell(ended(failureOf(error))));
-    this.#worker.on("exit", (code) => this.#tell(ended({ kind: "broken", message: `its thread ended with exit code ${code}` })));
-    this.#watch();
+    this.#worker.on("error", (error) => this.#deliver(endMessage(toProgramEnd(error))));
+    this.#worker.on("exit", (code) => this.#deliver(endMessage({ kind: "broken", message: `its thread ended with exit code ${code}` })));
+    this.#startTimer();
   }
 
   /** Resolves when the program waits for its calls, or has ended. Never rejects. */
   next(): Promise<FromThread> {
     return new Promise((resolve) => {
-      if (this.#came === undefined) this.#take = resolve;
-      else resolve(this.#came);
-      this.#came = undefined;
+      if (this.#pendingMessage === undefined) this.#resolveNext = resolve;
+      else resolve(this.#pendingMessage);
+      this.#pendingMessage = undefined;
     });
   }
 
-  goOn(calls: ToThread): void {
-    this.#watch();
+  resume(calls: ToThread): void {
+    this.#startTimer();
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
     this.#worker.postMessage(calls);
   }
@@ -84,14 +84,14 @@ export class ProgramThread {
   }
 
   /** Ends a program that exceeds its time in code where the interpreter does not check the limit. */
-  #watch(): void {
+  #startTimer(): void {
     const left = this.#isStarted ? Math.max(0, this.#maxRunMs - this.#usedMs) + GRACE_MS : START_MS;
     const late: ProgramEnd = this.#isStarted
       ? { kind: "limit", limit: "time" }
       : { kind: "broken", message: `its thread did not start within ${START_MS / 1_000} seconds` };
     let isOver = false;
     // if this process was busy, it first reads messages that the thread sent in time
-    const cancel = this.#clock.timer(() => void setImmediate(() => (isOver ? undefined : this.#tell(ended(late)))), left);
+    const cancel = this.#clock.timer(() => void setImmediate(() => (isOver ? undefined : this.#deliver(endMessage(late)))), left);
     this.#stopTimer = () => {
       cancel();
       isOver = true;
@@ -100,20 +100,20 @@ export class ProgramThread {
     };
   }
 
-  #tell(message: FromThread): void {
+  #deliver(message: FromThread): void {
     this.#stopTimer?.();
     if (message.end !== undefined) void this.#worker.terminate();
-    if (this.#take === undefined) this.#came ??= message;
-    else this.#take(message);
-    this.#take = undefined;
+    if (this.#resolveNext === undefined) this.#pendingMessage ??= message;
+    else this.#resolveNext(message);
+    this.#resolveNext = undefined;
   }
 }
 
-function ended(end: ProgramEnd): FromThread {
+function endMessage(end: ProgramEnd): FromThread {
   return { calls: [], log: "", end, usedMs: 0 };
 }
 
-function failureOf(error: Error): ProgramEnd {
+function toProgramEnd(error: Error): ProgramEnd {
   const isMemory = "code" in error && error.code === "ERR_WORKER_OUT_OF_MEMORY";
   return isMemory ? { kind: "limit", limit: "memory" } : { kind: "broken", message: error.message };
 }

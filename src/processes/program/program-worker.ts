@@ -3,7 +3,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { QuickJSContext, QuickJSHandle, QuickJSRuntime } from "quickjs-emscripten";
 import { seededRandom } from "../../core/base/seeded-random.ts";
-import { IN_PROGRAM } from "./in-program.ts";
+import { BOOTSTRAP_SCRIPT } from "./in-program.ts";
 import type { FromThread, ProgramCall, ProgramEnd, ProgramStart, ThrownInProgram, ToThread } from "./thread-messages.ts";
 
 /** Missing in the types of Node. */
@@ -30,7 +30,7 @@ const PREFIX = '(async()=>{"use strict";';
 const FILE = "program.js";
 
 /** The format of `describe` in in-program.ts. */
-type Told = readonly [name: string, message: string, line: number, column: number, details: readonly string[], hint: string];
+type ThrownDetails = readonly [name: string, message: string, line: number, column: number, details: readonly string[], hint: string];
 
 const OUT_OF_MEMORY: ThrownInProgram = { name: "InternalError", message: "out of memory", place: undefined, details: [], hint: "" };
 
@@ -39,7 +39,7 @@ type Limit = Extract<ProgramEnd, { readonly kind: "limit" }>["limit"];
 /** The time that the interpreter sees: that of the program, in UTC. Must be set before the interpreter is loaded. */
 let wallTime = 0;
 
-function holdTime(): void {
+function freezeTime(): void {
   Date.now = () => wallTime;
   const local = { getTimezoneOffset: () => 0 } as Record<string, unknown>;
   for (const part of ["Date", "Day", "FullYear", "Hours", "Milliseconds", "Minutes", "Month", "Seconds"])
@@ -53,10 +53,10 @@ class ProgramRun {
   readonly #runtime: QuickJSRuntime;
   readonly #memory: WasmMemory;
   readonly #vm: QuickJSContext;
-  /** The functions that `IN_PROGRAM` returned. */
+  /** The functions that `BOOTSTRAP_SCRIPT` returned. */
   readonly #inside: QuickJSHandle;
   #main: QuickJSHandle | undefined;
-  #hasBegun = false;
+  #isStarted = false;
   #calls: ProgramCall[] = [];
   #callCount = 0;
   #textLeft = MAX_TEXT;
@@ -73,7 +73,7 @@ class ProgramRun {
     this.#logLeft = start.maxLogChars;
     this.#runtime = runtime;
     runtime.setMaxStackSize(STACK_BYTES);
-    runtime.setInterruptHandler(() => this.#isOver());
+    runtime.setInterruptHandler(() => this.#isStopped());
     const vm = (this.#vm = runtime.newContext());
     const random = seededRandom(start.seed);
     const math = vm.getProp(vm.global, "Math");
@@ -82,12 +82,12 @@ class ProgramRun {
       "random",
       vm.newFunction("random", () => vm.newNumber(random.next())),
     );
-    const make = vm.unwrapResult(vm.evalCode(IN_PROGRAM, "haft.js"));
+    const make = vm.unwrapResult(vm.evalCode(BOOTSTRAP_SCRIPT, "haft.js"));
     const names = vm.newArray();
     start.toolNames.forEach((name, index) => vm.setProp(names, index, vm.newString(name)));
     this.#inside = vm.unwrapResult(
       vm.callFunction(make, vm.undefined, [
-        vm.newFunction("call", (name, input) => vm.newNumber(this.#noteCall(name, input))),
+        vm.newFunction("call", (name, input) => vm.newNumber(this.#recordCall(name, input))),
         vm.newFunction("print", (text) => this.#print(text)),
         names,
         vm.newString(start.input),
@@ -96,13 +96,13 @@ class ProgramRun {
   }
 
   /** Begins the program, or continues it. */
-  goOn(ended: ToThread): void {
-    const end = this.#timed(() => (this.#hasBegun ? this.#settle(ended) : this.#begin()));
-    this.#tell(end);
+  resume(ended: ToThread): void {
+    const end = this.#timed(() => (this.#isStarted ? this.#settle(ended) : this.#startProgram()));
+    this.#postState(end);
   }
 
-  #begin(): ProgramEnd | undefined {
-    this.#hasBegun = true;
+  #startProgram(): ProgramEnd | undefined {
+    this.#isStarted = true;
 
     const main = this.#vm.evalCode(`${PREFIX}${this.#start.code}\n})()`, FILE);
     if (main.error === undefined) {
@@ -135,9 +135,9 @@ class ProgramRun {
     this.#textLeft = MAX_TEXT;
     try {
       const end = work();
-      return end?.kind === "threw" ? limitOf(end, this.#isMemoryFull()) : end;
+      return end?.kind === "threw" ? toLimitEnd(end, this.#isMemoryFull()) : end;
     } catch (thrown: unknown) {
-      return failureOf(thrown);
+      return toFailureEnd(thrown);
     } finally {
       this.#usedMs += performance.now() - from;
     }
@@ -147,7 +147,7 @@ class ProgramRun {
     return this.#memory.buffer.byteLength > FULL_SHARE * this.#start.maxMemoryMb * 1024 * 1024;
   }
 
-  #tell(end: ProgramEnd | undefined): void {
+  #postState(end: ProgramEnd | undefined): void {
     if (this.#limit !== undefined) return;
     this.#post({ calls: this.#calls, log: this.#log, end, usedMs: this.#usedMs });
     this.#calls = [];
@@ -157,26 +157,26 @@ class ProgramRun {
   /** Posts the end at once: a program can delay its own end, as with a promise whose executor is interrupted. The host ends the thread. */
   #stop(limit: Limit): void {
     if (this.#limit !== undefined) return;
-    this.#tell({ kind: "limit", limit });
+    this.#postState({ kind: "limit", limit });
     this.#limit = limit;
   }
 
-  #isOver(): boolean {
+  #isStopped(): boolean {
     if (performance.now() > this.#endsAt) this.#stop("time");
     return this.#limit !== undefined;
   }
 
   #runJobs(): ProgramEnd | undefined {
     while (this.#runtime.hasPendingJob()) {
-      if (this.#isOver()) return undefined;
+      if (this.#isStopped()) return undefined;
       const ran = this.#runtime.executePendingJobs(JOBS_AT_ONCE);
       if (ran.error !== undefined) return { kind: "limit", limit: "memory" }; // exceptions of the program reject a promise instead
       ran.dispose();
     }
-    return this.#endOfMain();
+    return this.#readMainEnd();
   }
 
-  #endOfMain(): ProgramEnd | undefined {
+  #readMainEnd(): ProgramEnd | undefined {
     const vm = this.#vm;
     if (this.#main === undefined) return undefined;
     const state = vm.getPromiseState(this.#main);
@@ -190,14 +190,14 @@ class ProgramRun {
 
   #describe(thrown: QuickJSHandle): ThrownInProgram {
     const vm = this.#vm;
-    const told = vm.callFunction(vm.getProp(this.#inside, "describe"), vm.undefined, thrown);
-    if (told.error !== undefined) return OUT_OF_MEMORY;
-    const [name, message, line, column, details, hint] = JSON.parse(vm.getString(told.value)) as Told;
+    const described = vm.callFunction(vm.getProp(this.#inside, "describe"), vm.undefined, thrown);
+    if (described.error !== undefined) return OUT_OF_MEMORY;
+    const [name, message, line, column, details, hint] = JSON.parse(vm.getString(described.value)) as ThrownDetails;
     const place = line === 0 ? undefined : { line, column: line === 1 ? Math.max(1, column - PREFIX.length) : column };
     return { name, message, place, details, hint };
   }
 
-  #noteCall(name: QuickJSHandle, input: QuickJSHandle): number {
+  #recordCall(name: QuickJSHandle, input: QuickJSHandle): number {
     const vm = this.#vm;
     this.#textLeft -= lengthOf(vm, name) + lengthOf(vm, input);
     if (this.#textLeft < 0) this.#stop("text");
@@ -224,7 +224,7 @@ function lengthOf(vm: QuickJSContext, text: QuickJSHandle): number {
 }
 
 /** Returns the limit behind an error of the interpreter itself. With no memory left even for an error, it throws `null`. */
-function limitOf(thrown: Extract<ProgramEnd, { readonly kind: "threw" | "invalid" }>, isMemoryFull: boolean): ProgramEnd {
+function toLimitEnd(thrown: Extract<ProgramEnd, { readonly kind: "threw" | "invalid" }>, isMemoryFull: boolean): ProgramEnd {
   const { name, message } = thrown;
   const isInternal = name === "InternalError";
   if (isInternal && message.includes("stack")) return { kind: "limit", limit: "stack" };
@@ -238,7 +238,7 @@ function messageOf(thrown: unknown): string {
 }
 
 /** Returns the end for an error of WebAssembly itself, whose stack or memory is exhausted. */
-function failureOf(thrown: unknown): ProgramEnd {
+function toFailureEnd(thrown: unknown): ProgramEnd {
   const message = messageOf(thrown);
   if (thrown instanceof RangeError || /stack/u.test(message)) return { kind: "limit", limit: "stack" };
   if (thrown instanceof WebAssembly.RuntimeError || /memory|QuickJSUseAfterFree/u.test(message)) return { kind: "limit", limit: "memory" };
@@ -265,11 +265,11 @@ async function prepare(start: ProgramStart, post: (message: FromThread) => void)
 async function main(): Promise<void> {
   const start = workerData as ProgramStart; // set by program-thread.ts
   wallTime = start.wallTime;
-  holdTime();
+  freezeTime();
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
   const post = (message: FromThread): void => parentPort?.postMessage(message);
   const run = await prepare(start, post);
-  if (run instanceof ProgramRun) parentPort?.on("message", (ended: ToThread) => run.goOn(ended));
+  if (run instanceof ProgramRun) parentPort?.on("message", (ended: ToThread) => run.resume(ended));
   post({ calls: [], log: "", end: run instanceof ProgramRun ? undefined : run, usedMs: 0 });
 }
 

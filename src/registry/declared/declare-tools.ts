@@ -2,7 +2,7 @@
 import { DEFAULT_NAMESPACE, splitName } from "../../core/call.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { compareText } from "../../trust/pinned-tool.ts";
-import { commentText, keyText, takesNothing, typeText } from "./type-text.ts";
+import { formatComment, formatKey, canOmitInput, formatType } from "./type-text.ts";
 
 /** A tool to declare. */
 export interface DeclaredTool {
@@ -22,7 +22,7 @@ export function declareTools(tools: readonly DeclaredTool[], maxChars: number): 
     const { namespace, name } = splitName(tool.name);
     const space = namespace === undefined || namespace === DEFAULT_NAMESPACE ? "" : namespace;
     const indent = space === "" ? "  " : "    ";
-    const lines = [wholeLines(tool, name), shortLines(name)].find((form) => lengthOf(form, indent) <= left);
+    const lines = [fullDeclaration(tool, name), shortDeclaration(name)].find((form) => lengthOf(form, indent) <= left);
     if (lines === undefined) {
       leftOut++;
       continue;
@@ -33,28 +33,28 @@ export function declareTools(tools: readonly DeclaredTool[], maxChars: number): 
     if (known === undefined) spaces.set(space, added);
     else known.push(...added);
   }
-  return textOf(spaces, leftOut);
+  return formatNamespaces(spaces, leftOut);
 }
 
-function textOf(spaces: ReadonlyMap<string, readonly string[]>, leftOut: number): string {
+function formatNamespaces(spaces: ReadonlyMap<string, readonly string[]>, leftOut: number): string {
   const lines = ["declare const tools: {"];
   for (const [space, declared] of [...spaces].sort(([one], [other]) => compareText(one, other)))
-    lines.push(...(space === "" ? declared : [`  ${keyText(space)}: {`, ...declared, "  };"]));
+    lines.push(...(space === "" ? declared : [`  ${formatKey(space)}: {`, ...declared, "  };"]));
   if (leftOut > 0) lines.push(`  // and ${leftOut} more that are not listed here`);
   return [...lines, "};"].join("\n");
 }
 
-function wholeLines({ description, inputSchema, outputSchema }: DeclaredTool, name: string): readonly string[] {
-  const comment = commentText(description);
-  const mark = takesNothing(inputSchema) ? "?" : "";
+function fullDeclaration({ description, inputSchema, outputSchema }: DeclaredTool, name: string): readonly string[] {
+  const comment = formatComment(description);
+  const mark = canOmitInput(inputSchema) ? "?" : "";
   return [
     ...(comment === "" ? [] : [comment]),
-    `${keyText(name)}(input${mark}: ${typeText(inputSchema)}): Promise<${typeText(outputSchema)}>;`,
+    `${formatKey(name)}(input${mark}: ${formatType(inputSchema)}): Promise<${formatType(outputSchema)}>;`,
   ];
 }
 
-function shortLines(name: string): readonly string[] {
-  return [`${keyText(name)}(input: object): Promise<unknown>;`];
+function shortDeclaration(name: string): readonly string[] {
+  return [`${formatKey(name)}(input: object): Promise<unknown>;`];
 }
 
 function lengthOf(lines: readonly string[], indent: string): number {

@@ -13,28 +13,28 @@ const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 /** Listeners for the reports of open engines. */
 export interface EngineReports {
   /** Called when its tools may have changed. */
-  changed(life: EngineLife): void;
+  changed(life: EngineLifecycle): void;
   /** Called when a connection to its server has ended. */
-  disconnected(life: EngineLife, connection: EndedConnection): void;
+  disconnected(life: EngineLifecycle, connection: EndedConnection): void;
 }
 
-export class EngineLife {
+export class EngineLifecycle {
   /** The toolsets that share the engine: one without own tools first, then as given. Changes at a refresh. `open` gets the first one's name. */
   toolsets: readonly [Toolset, ...Toolset[]];
   /** The tools that it listed when it was opened or last asked. */
-  brought: readonly Tool[] = NO_TOOLS;
+  listedTools: readonly Tool[] = NO_TOOLS;
   /** When it was last asked because it reported changed tools, by the monotonic clock. */
-  askedAt = -Infinity;
+  relistedAt = -Infinity;
   readonly #engine: Engine | undefined;
   readonly #ports: Ports;
   readonly #reports: EngineReports;
   readonly #opening: Interruptible;
   readonly #listing: Interruptible;
   #isOpen: boolean;
-  #openingNow: Promise<readonly Tool[]> | undefined;
+  #currentOpening: Promise<readonly Tool[]> | undefined;
   #closing: Promise<ToolError | undefined> | undefined;
   /** Set while an abandoned opening has not ended. */
-  #givenUp: Promise<void> | undefined;
+  #abandonedOpening: Promise<void> | undefined;
 
   /** @param toolsets one or more toolsets of the same engine, or a single one without an engine */
   constructor(toolsets: readonly [Toolset, ...Toolset[]], ports: Ports, reports: EngineReports) {
@@ -66,15 +66,15 @@ export class EngineLife {
     const timeoutMs = this.#openTimeoutMs();
     const waited = await waitFor(
       this.#listing,
-      begin(() => this.#engine?.list?.(controller.signal) ?? NO_TOOLS),
+      startWork(() => this.#engine?.list?.(controller.signal) ?? NO_TOOLS),
       {
         endsAt: timeoutMs === 0 ? Infinity : this.#ports.clock.now() + timeoutMs,
-        late: () => new ToolError("timeout", `it did not list its tools within ${timeoutMs} ms.`),
+        timeoutError: () => new ToolError("timeout", `it did not list its tools within ${timeoutMs} ms.`),
       },
     );
     if ("ended" in waited) controller.abort(waited.ended);
-    this.brought = listOf(valueOf(waited));
-    return this.brought;
+    this.listedTools = checkToolArray(unwrapWaited(waited));
+    return this.listedTools;
   }
 
   /**
@@ -84,10 +84,10 @@ export class EngineLife {
    * that has ended. Concurrent callers share one opening. Rejects with the reason.
    */
   open(): Promise<readonly Tool[]> {
-    this.#openingNow ??= this.#open().finally(() => {
-      this.#openingNow = undefined;
+    this.#currentOpening ??= this.#open().finally(() => {
+      this.#currentOpening = undefined;
     });
-    return this.#openingNow;
+    return this.#currentOpening;
   }
 
   async #open(): Promise<readonly Tool[]> {
@@ -106,19 +106,19 @@ export class EngineLife {
       disconnected: (connection) => this.#reports.disconnected(this, connection),
     };
     clock.hold?.(); // without a time limit, nothing else would keep the process alive
-    const opening = this.#begin(() => engine.open?.(context), controller.signal);
+    const opening = this.#startOpening(() => engine.open?.(context), controller.signal);
     const waited = await waitFor(this.#opening, opening, {
       endsAt: timeoutMs === 0 ? Infinity : this.#ports.clock.now() + timeoutMs,
-      late: () =>
+      timeoutError: () =>
         new ToolError("timeout", `it did not open within ${timeoutMs} ms.`, { operatorHint: "Allow more time with openTimeoutMs." }),
     }).finally(() => clock.release?.());
     if ("ended" in waited) {
       controller.abort(waited.ended);
-      this.#giveUp(opening);
+      this.#abandonOpening(opening);
     }
-    this.brought = listOf(valueOf(waited) ?? NO_TOOLS);
+    this.listedTools = checkToolArray(unwrapWaited(waited) ?? NO_TOOLS);
     this.#isOpen = true;
-    return this.brought;
+    return this.listedTools;
   }
 
   /** Ends a running `open` or `list` with this error. Otherwise does nothing. */
@@ -128,8 +128,8 @@ export class EngineLife {
   }
 
   /** Resolves when no abandoned opening is left. Never rejects. */
-  async settled(): Promise<void> {
-    await this.#givenUp;
+  async whenSettled(): Promise<void> {
+    await this.#abandonedOpening;
   }
 
   /** Closes the engine if it is open, and resolves to the error, if any. Never rejects. Concurrent callers share one close. */
@@ -146,14 +146,14 @@ export class EngineLife {
   async #closeNow(engine: Engine): Promise<ToolError | undefined> {
     const waited = await waitFor(
       { clock: this.#ports.clock, wait: undefined },
-      begin(() => engine.close?.()),
+      startWork(() => engine.close?.()),
       {
         endsAt: this.#ports.clock.now() + CLOSE_TIMEOUT_MS,
-        late: () => new ToolError("timeout", `it did not close within ${CLOSE_TIMEOUT_MS} ms.`),
+        timeoutError: () => new ToolError("timeout", `it did not close within ${CLOSE_TIMEOUT_MS} ms.`),
       },
     );
     try {
-      valueOf(waited);
+      unwrapWaited(waited);
       return undefined;
     } catch (error: unknown) {
       return new ToolError(
@@ -171,20 +171,20 @@ export class EngineLife {
   }
 
   /** Opens once an abandoned opening or a close has ended, because two concurrent openings of one engine would interfere. */
-  #begin<T>(open: () => T | Promise<T>, signal: AbortSignal): Promise<T> {
-    const before = this.#givenUp ?? this.#closing;
-    if (before === undefined) return begin(open);
+  #startOpening<T>(open: () => T | Promise<T>, signal: AbortSignal): Promise<T> {
+    const before = this.#abandonedOpening ?? this.#closing;
+    if (before === undefined) return startWork(open);
     return before.then(() => {
       signal.throwIfAborted();
       return open();
     });
   }
 
-  #giveUp(opening: Promise<unknown>): void {
+  #abandonOpening(opening: Promise<unknown>): void {
     const ended = this.#closeLate(opening).finally(() => {
-      if (this.#givenUp === ended) this.#givenUp = undefined;
+      if (this.#abandonedOpening === ended) this.#abandonedOpening = undefined;
     });
-    this.#givenUp = ended;
+    this.#abandonedOpening = ended;
   }
 
   /** Closes an engine that opens after it was abandoned. Never rejects. */
@@ -201,17 +201,17 @@ export class EngineLife {
 }
 
 /** Starts work that may also throw synchronously. */
-function begin<T>(work: () => T | Promise<T>): Promise<T> {
+function startWork<T>(work: () => T | Promise<T>): Promise<T> {
   return new Promise((resolve) => resolve(work()));
 }
 
 /** Checks the type, because an engine may be written in JavaScript. */
-function listOf(tools: unknown): readonly Tool[] {
+function checkToolArray(tools: unknown): readonly Tool[] {
   if (Array.isArray(tools)) return tools;
   throw new ToolError("unavailable", "it did not return an array of tools.");
 }
 
-function valueOf<T>(waited: Waited<T>): T {
+function unwrapWaited<T>(waited: Waited<T>): T {
   if ("value" in waited) return waited.value;
   throw "ended" in waited ? waited.ended : ToolError.fromUnknown(waited.thrown, "unavailable");
 }

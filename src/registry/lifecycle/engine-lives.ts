@@ -4,22 +4,22 @@ import { ToolError } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
-import { EngineLife, type EngineReports } from "./engine-life.ts";
+import { EngineLifecycle, type EngineReports } from "./engine-life.ts";
 
 /** Maximum number of engines opened at the same time, because each may start a process. */
 const MAX_OPENING = 16;
 /** How long to wait at close for an abandoned opening to end, in milliseconds. */
 const SETTLE_MS = 5_000;
 
-export class EngineLives {
+export class EngineLifecycles {
   readonly #ports: Ports;
   readonly #reports: EngineReports;
   /** By engine; a toolset without one has a life of its own, by its name. */
-  #lives: ReadonlyMap<Engine | string, EngineLife> = new Map();
+  #lives: ReadonlyMap<Engine | string, EngineLifecycle> = new Map();
   /** Lives that no toolset needs any more, until no call uses them. */
-  readonly #dropped = new Set<EngineLife>();
+  readonly #dropped = new Set<EngineLifecycle>();
   /** Dropped lives that are being closed, or whose abandoned opening has not ended. */
-  readonly #ending = new Set<EngineLife>();
+  readonly #ending = new Set<EngineLifecycle>();
   #work: Promise<unknown> = Promise.resolve();
 
   constructor(ports: Ports, reports: EngineReports) {
@@ -28,19 +28,19 @@ export class EngineLives {
   }
 
   /** The lives that toolsets need, in the order of their first toolset. */
-  get all(): readonly EngineLife[] {
+  get all(): readonly EngineLifecycle[] {
     return [...this.#lives.values()];
   }
 
-  of(toolset: Toolset): EngineLife | undefined {
+  find(toolset: Toolset): EngineLifecycle | undefined {
     return this.#lives.get(keyOf(toolset));
   }
 
   /** Sets the present toolsets, without opening or closing anything. */
-  serve(toolsets: readonly Toolset[]): void {
-    const lives = new Map<Engine | string, EngineLife>();
+  setToolsets(toolsets: readonly Toolset[]): void {
+    const lives = new Map<Engine | string, EngineLifecycle>();
     for (const [key, sharing] of groupByEngine(toolsets)) {
-      const life = this.#lives.get(key) ?? this.#takeBack(key) ?? new EngineLife(sharing, this.#ports, this.#reports);
+      const life = this.#lives.get(key) ?? this.#reclaim(key) ?? new EngineLifecycle(sharing, this.#ports, this.#reports);
       life.toolsets = sharing;
       lives.set(key, life);
     }
@@ -49,7 +49,7 @@ export class EngineLives {
   }
 
   /** Runs work for each life, a few at a time. The work must never reject. */
-  async forEach(work: (life: EngineLife) => Promise<void>): Promise<void> {
+  async forEach(work: (life: EngineLifecycle) => Promise<void>): Promise<void> {
     const waiting = this.all.values();
     const workers = Array.from({ length: MAX_OPENING }, async () => {
       for (const life of waiting) await work(life);
@@ -71,7 +71,7 @@ export class EngineLives {
         if (!this.#dropped.delete(life)) return undefined; // it is needed again
         this.#ending.add(life);
         const error = await life.close();
-        void life.settled().then(() => this.#ending.delete(life));
+        void life.whenSettled().then(() => this.#ending.delete(life));
         return error;
       }),
     );
@@ -79,33 +79,33 @@ export class EngineLives {
   }
 
   /** Resolves when no engine is being opened or asked for its tools. */
-  async settled(): Promise<void> {
+  async whenSettled(): Promise<void> {
     await this.#work;
   }
 
   /** Closes all lives, needed or not, and returns each with its error. Waits a while for abandoned openings, whose processes may still be ending. */
-  async close(): Promise<readonly (readonly [EngineLife, ToolError | undefined])[]> {
+  async close(): Promise<readonly (readonly [EngineLifecycle, ToolError | undefined])[]> {
     const lives = [...new Set([...this.all, ...this.#dropped, ...this.#ending])];
     return await Promise.all(
       lives.map(async (life) => {
         const error = await life.close();
-        await this.#whenSettled(life);
+        await this.#waitForAbandoned(life);
         return [life, error] as const;
       }),
     );
   }
 
-  async #whenSettled(life: EngineLife): Promise<void> {
+  async #waitForAbandoned(life: EngineLifecycle): Promise<void> {
     const { clock, log } = this.#ports;
     const name = JSON.stringify(life.toolsets[0].name);
-    const late = (): ToolError =>
+    const timeoutError = (): ToolError =>
       new ToolError("timeout", `The abandoned opening of toolset ${name} has not ended within ${SETTLE_MS} ms.`);
-    const waited = await waitFor({ clock, wait: undefined }, life.settled(), { endsAt: clock.now() + SETTLE_MS, late });
+    const waited = await waitFor({ clock, wait: undefined }, life.whenSettled(), { endsAt: clock.now() + SETTLE_MS, timeoutError });
     if ("ended" in waited) log.warn(waited.ended.message);
   }
 
   /** The dropped life of an engine, because an engine must not have two lives. */
-  #takeBack(key: Engine | string): EngineLife | undefined {
+  #reclaim(key: Engine | string): EngineLifecycle | undefined {
     const life = [...this.#dropped, ...this.#ending].find(({ engine }) => engine === key);
     if (life !== undefined) this.#dropped.delete(life);
     return life;
@@ -113,7 +113,7 @@ export class EngineLives {
 }
 
 /** Whether the toolset has no tools of its own. */
-function bringsNone(toolset: Toolset): boolean {
+function hasNoTools(toolset: Toolset): boolean {
   return toolset.tools === undefined || toolset.tools.length === 0;
 }
 
@@ -126,7 +126,7 @@ function groupByEngine(toolsets: readonly Toolset[]): ReadonlyMap<Engine | strin
   for (const toolset of toolsets) {
     const group = groups.get(keyOf(toolset));
     if (group === undefined) groups.set(keyOf(toolset), [toolset]);
-    else if (bringsNone(toolset) && !bringsNone(group[0])) group.unshift(toolset);
+    else if (hasNoTools(toolset) && !hasNoTools(group[0])) group.unshift(toolset);
     else group.push(toolset);
   }
   return groups;

@@ -10,7 +10,7 @@ import type { Registry } from "../registry.ts";
 export interface LifecycleOptions {
   readonly registry: Registry;
   /** Toolsets that are already in the registry; they are opened and closed with the others. @default none */
-  readonly kept?: readonly Toolset[];
+  readonly registered?: readonly Toolset[];
   readonly ports: Ports;
   readonly emit: (event: ToolsetEvent) => void;
   /** Whether one failure closes all and rejects. @default false */

@@ -23,7 +23,7 @@ export function mergeToolsets(toolsets: readonly Toolset[]): MergedToolsets {
     const first = merged.get(name);
     if (first === undefined) merged.set(name, toolset);
     else if (first.engine === toolset.engine) merged.set(name, merge(first, toolset));
-    else failed.push({ toolset: name, error: twoEngines(first, toolset) });
+    else failed.push({ toolset: name, error: twoEnginesError(first, toolset) });
   }
   return { toolsets: [...merged.values()], failed };
 }
@@ -39,7 +39,7 @@ function merge(first: Toolset, other: Toolset): Toolset {
   };
 }
 
-function twoEngines(first: Toolset, other: Toolset): ToolError {
+function twoEnginesError(first: Toolset, other: Toolset): ToolError {
   const kinds = [first, other].map(({ engine }) => engine?.kind ?? "local").join(" and ");
   return new ToolError(
     "duplicate",

@@ -15,11 +15,11 @@ export interface RefreshReport {
   readonly failed: readonly ToolsetFailure[];
 }
 
-export function closedMeanwhile(): ToolError {
+export function closedBeforeOpenError(): ToolError {
   return new ToolError("cancelled", "it was closed before it was open.");
 }
 
-export function couldNotOpen(toolset: string, error: ToolError): ToolError {
+export function openFailedError(toolset: string, error: ToolError): ToolError {
   return new ToolError("unavailable", `The toolset ${JSON.stringify(toolset)} could not be opened: ${error.message}`, {
     details: error.details,
     cause: error,

@@ -10,7 +10,7 @@ const LOAD_TIMEOUT_MS = 30_000;
 const NONE: readonly Toolset[] = Object.freeze([]);
 
 export class ToolSources {
-  readonly #sources: readonly SourceLife[];
+  readonly #sources: readonly SourceLoader[];
 
   /** @throws ToolError `invalid_argument` for an invalid source */
   constructor(sources: readonly ToolSource[], ports: Ports) {
@@ -18,7 +18,7 @@ export class ToolSources {
       if (typeof source?.load !== "function" || typeof source.name !== "string")
         throw new ToolError("invalid_argument", "A source of tools must be an object with a name and a function load().");
     }
-    this.#sources = sources.map((source) => new SourceLife(source, ports));
+    this.#sources = sources.map((source) => new SourceLoader(source, ports));
   }
 
   get names(): readonly string[] {
@@ -50,7 +50,7 @@ export class ToolSources {
   }
 }
 
-class SourceLife {
+class SourceLoader {
   readonly name: string;
   toolsets: readonly Toolset[] = NONE;
   readonly #source: ToolSource;
@@ -70,13 +70,13 @@ class SourceLife {
     const loading = new Promise<readonly Toolset[]>((resolve) => resolve(this.#source.load({ signal: controller.signal, log })));
     const waited = await waitFor(this.#wait, loading, {
       endsAt: clock.now() + LOAD_TIMEOUT_MS,
-      late: () => new ToolError("timeout", `it was not read within ${LOAD_TIMEOUT_MS} ms.`),
+      timeoutError: () => new ToolError("timeout", `it was not read within ${LOAD_TIMEOUT_MS} ms.`),
     });
     if ("ended" in waited) controller.abort(waited.ended);
     try {
       if (!("value" in waited)) throw "ended" in waited ? waited.ended : waited.thrown;
       if (!Array.isArray(waited.value)) throw new ToolError("invalid_argument", "its load() did not return an array of toolsets.");
-      const faults = waited.value.map(faultOf);
+      const faults = waited.value.map(findToolsetProblem);
       this.toolsets = waited.value.filter((_toolset, index) => faults[index] === undefined);
       const fault = faults.find((found) => found !== undefined);
       if (fault !== undefined) throw new ToolError("invalid_argument", `of the toolsets that its load() returned, ${fault} is left out.`);
@@ -91,14 +91,14 @@ class SourceLife {
   }
 
   watch(changed: () => void): () => void {
-    const stop = this.#attempt("cannot be watched", () => this.#source.watch?.(changed));
+    const stop = this.#tryOrLog("cannot be watched", () => this.#source.watch?.(changed));
     return () => {
-      this.#attempt("cannot stop being watched", () => stop?.());
+      this.#tryOrLog("cannot stop being watched", () => stop?.());
     };
   }
 
   /** Runs work and logs its error, so that one failing source does not prevent the others from starting or stopping to watch. */
-  #attempt<T>(problem: string, work: () => T): T | undefined {
+  #tryOrLog<T>(problem: string, work: () => T): T | undefined {
     try {
       return work();
     } catch (thrown: unknown) {
@@ -109,7 +109,7 @@ class SourceLife {
 }
 
 /** Describes why a value cannot be read as a toolset; everything else is checked when it is registered. */
-function faultOf(toolset: unknown, index: number): string | undefined {
+function findToolsetProblem(toolset: unknown, index: number): string | undefined {
   const which = `toolset ${index + 1}`;
   try {
     if (typeof toolset !== "object" || toolset === null) return `${which}, which is not an object,`;

@@ -3,18 +3,18 @@ import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { EngineLife } from "./engine-life.ts";
+import { EngineLifecycle } from "./engine-life.ts";
 import { EngineRelister } from "./engine-relister.ts";
-import { EngineLives } from "./engine-lives.ts";
+import { EngineLifecycles } from "./engine-lives.ts";
 import { mergeToolsets, type MergedToolsets, type ToolsetFailure } from "./merge-toolsets.ts";
-import { closedMeanwhile, couldNotOpen, type OpenReport, type RefreshReport } from "./open-report.ts";
-import { nearNames } from "../../core/base/near-names.ts";
-import { missingToolset } from "../missing-tool.ts";
+import { closedBeforeOpenError, openFailedError, type OpenReport, type RefreshReport } from "./open-report.ts";
+import { findNearNames } from "../../core/base/near-names.ts";
+import { missingToolsetError } from "../missing-tool.ts";
 import type { ToolsetChange, ToolsetParts } from "../prepare-toolset.ts";
 import type { LifecycleOptions } from "./lifecycle-options.ts";
 import { ToolSources } from "./tool-sources.ts";
 import { ToolsetStates } from "./toolset-states.ts";
-import { isEnabled, unopenedNames } from "./unopened-names.ts";
+import { isEnabled, listUnopenedNames } from "./unopened-names.ts";
 
 const MAX_NEAR = 3;
 
@@ -22,16 +22,16 @@ export class ToolsetLifecycle {
   readonly #options: LifecycleOptions;
   #declared: readonly Toolset[];
   /** The declared toolsets that were added after construction. */
-  readonly #late = new Set<Toolset>();
+  readonly #addedLater = new Set<Toolset>();
   readonly #sources: ToolSources;
-  readonly #lives: EngineLives;
+  readonly #engines: EngineLifecycles;
   readonly #states: ToolsetStates;
   readonly #relister: EngineRelister;
   #toolsets: readonly Toolset[];
   #opening: Promise<OpenReport> | undefined = undefined;
   #closing: Promise<readonly ToolError[]> | undefined = undefined;
   /** Settles after the last queued refresh; refreshes run one by one. Never rejects. */
-  #refreshed: Promise<unknown> = Promise.resolve();
+  #lastRefresh: Promise<unknown> = Promise.resolve();
 
   /**
    * Adds the toolsets to the registry. Toolsets whose engine must be opened can be called after `open`, the others at once. A disabled toolset is
@@ -45,21 +45,21 @@ export class ToolsetLifecycle {
     this.#states = new ToolsetStates(options);
     for (const toolset of toolsets) registry.addToolset(toolset);
     // the lifecycle manages only those toolsets of the registry that have an engine to open
-    const kept = (options.kept ?? []).filter((toolset) => toolset.engine?.open !== undefined);
+    const kept = (options.registered ?? []).filter((toolset) => toolset.engine?.open !== undefined);
     this.#declared = [...kept, ...toolsets];
     for (const toolset of this.#declared) if (toolset.engine?.open !== undefined) registry.setToolsetState(toolset.name, "closed");
     this.#toolsets = this.#declared;
     this.#sources = new ToolSources(options.sources ?? [], ports);
-    this.#relister = new EngineRelister(ports.clock, (life) => void (this.#refreshed = this.#refreshed.then(() => this.#listOne(life))));
-    this.#lives = new EngineLives(ports, {
-      changed: (life) => this.#closing === undefined && this.#relister.ask(life),
+    this.#relister = new EngineRelister(ports.clock, (life) => void (this.#lastRefresh = this.#lastRefresh.then(() => this.#listOne(life))));
+    this.#engines = new EngineLifecycles(ports, {
+      changed: (life) => this.#closing === undefined && this.#relister.schedule(life),
       disconnected: (life, connection) => this.#states.noteDisconnected(life, connection),
     });
-    this.#lives.serve(this.#declared.filter(isEnabled));
-    registry.late.opener = {
-      takeIn: (toolset) => this.#takeIn(toolset),
-      letGo: (name) => this.#letGo(name),
-      noteListed: (namespaces) => this.#noteListed(namespaces),
+    this.#engines.setToolsets(this.#declared.filter(isEnabled));
+    registry.lateOpenings.opener = {
+      openAdded: (toolset) => this.#openAdded(toolset),
+      abandonRemoved: (name) => this.#abandonRemoved(name),
+      onListed: (namespaces) => this.#onListed(namespaces),
     };
   }
 
@@ -85,8 +85,8 @@ export class ToolsetLifecycle {
    * Rejects before `open` and after `close`; with `strict` also if anything failed, and then nothing has changed.
    */
   refresh(): Promise<RefreshReport> {
-    const refreshing = this.#refreshed.then(() => this.#refresh());
-    this.#refreshed = refreshing.catch(() => {});
+    const refreshing = this.#lastRefresh.then(() => this.#refresh());
+    this.#lastRefresh = refreshing.catch(() => {});
     return refreshing;
   }
 
@@ -110,17 +110,17 @@ export class ToolsetLifecycle {
    * @throws ToolError `not_found`; `unavailable` if it could not be opened or is disabled, as a rejection
    */
   async openOne(name: string): Promise<void> {
-    this.#refuseClosed();
-    const toolset = this.#named(name);
-    if (!isEnabled(toolset)) throw couldNotOpen(name, new ToolError("unavailable", "it is disabled."));
-    this.#states.allow(name);
+    this.#checkNotClosed();
+    const toolset = this.#requireToolset(name);
+    if (!isEnabled(toolset)) throw openFailedError(name, new ToolError("unavailable", "it is disabled."));
+    this.#states.allowOpening(name);
     await this.#opening?.catch(() => {}); // it may be among the toolsets that `open` is opening
-    const life = this.#lives.of(toolset);
+    const life = this.#engines.find(toolset);
     if (life !== undefined) await this.#openOne(life);
     const failure = this.#states.failureOf(name);
-    if (failure !== undefined) throw couldNotOpen(name, failure);
+    if (failure !== undefined) throw openFailedError(name, failure);
     // `closeOne` may have removed its tools but not closed its engine, and a toolset without an engine may have been added late
-    if (!this.#states.isShut(name)) this.#options.registry.setToolsetState(name, "open");
+    if (!this.#states.isClosedByProgram(name)) this.#options.registry.setToolsetState(name, "open");
   }
 
   /**
@@ -130,43 +130,43 @@ export class ToolsetLifecycle {
    * @throws ToolError `not_found`; `unavailable` if the engine could not be closed, as a rejection
    */
   async closeOne(name: string): Promise<void> {
-    this.#refuseClosed();
-    const life = this.#lives.of(this.#named(name));
-    this.#states.shut(name);
-    if (life?.engine !== undefined && this.#states.areShut(life)) {
-      life.abandon(closedMeanwhile());
+    this.#checkNotClosed();
+    const life = this.#engines.find(this.#requireToolset(name));
+    this.#states.markClosedByProgram(name);
+    if (life?.engine !== undefined && this.#states.areClosedByProgram(life)) {
+      life.abandon(closedBeforeOpenError());
       await this.#options.whenUnused?.(life.engine);
     }
-    if (!this.#states.isShut(name)) return; // it was opened again meanwhile
-    const error = life !== undefined && this.#states.areShut(life) ? await life.close() : undefined;
-    this.#states.noteClosed(name, error);
+    if (!this.#states.isClosedByProgram(name)) return; // it was opened again meanwhile
+    const error = life !== undefined && this.#states.areClosedByProgram(life) ? await life.close() : undefined;
+    this.#states.markClosed(name, error);
     if (error !== undefined) throw error;
   }
 
-  #noteListed(namespaces: ReadonlySet<string> | undefined): void {
+  #onListed(namespaces: ReadonlySet<string> | undefined): void {
     if (this.#opening !== undefined || this.#closing !== undefined) return;
     const known = new Set(this.#options.registry.namespaces());
     const isKnown = (name: string): boolean => known.has(name);
-    this.#states.warnUnopened(unopenedNames({ toolsets: this.#toolsets, sources: this.#sources.names, namespaces, isKnown }));
+    this.#states.warnUnopened(listUnopenedNames({ toolsets: this.#toolsets, sources: this.#sources.names, namespaces, isKnown }));
   }
 
   /** @throws ToolError `not_found`; `invalid_argument` if the name is not a string, as an untyped program may pass */
-  #named(name: string): Toolset {
+  #requireToolset(name: string): Toolset {
     if (typeof name !== "string") throw new ToolError("invalid_argument", "The name of a toolset must be a string.");
     const known = this.#options.registry.toolsets().filter((toolset) => toolset.name !== OWN_NAMESPACE);
     const toolset = this.#toolsets.find((one) => one.name === name) ?? known.find((one) => one.name === name);
     if (toolset !== undefined) return toolset;
     const names = new Set([...this.#toolsets, ...known].map((one) => one.name));
-    throw missingToolset(name, nearNames(name, names, MAX_NEAR));
+    throw missingToolsetError(name, findNearNames(name, names, MAX_NEAR));
   }
 
   /** Opens a toolset that the program adds later: together with the others, or at once if they are already open. */
-  #takeIn(toolset: Toolset): Promise<void> | undefined {
+  #openAdded(toolset: Toolset): Promise<void> | undefined {
     if (toolset.engine?.open === undefined || this.#closing !== undefined) return undefined;
     this.#options.registry.setToolsetState(toolset.name, "closed");
-    this.#late.add(toolset);
-    this.#declare([...this.#declared.filter(({ name }) => name !== toolset.name), toolset], toolset.name);
-    const life = this.#lives.of(toolset);
+    this.#addedLater.add(toolset);
+    this.#setDeclared([...this.#declared.filter(({ name }) => name !== toolset.name), toolset], toolset.name);
+    const life = this.#engines.find(toolset);
     if (this.#opening === undefined || life === undefined) return undefined;
     return this.#opening.then(
       () => this.#openLate(life, toolset),
@@ -174,47 +174,47 @@ export class ToolsetLifecycle {
     );
   }
 
-  async #openLate(life: EngineLife, toolset: Toolset): Promise<void> {
+  async #openLate(life: EngineLifecycle, toolset: Toolset): Promise<void> {
     if (!this.#isServed(life)) return;
     if (!life.isOpen) return this.#openOne(life);
     if (!life.toolsets.includes(toolset) || this.#states.isOpen(toolset.name)) return;
-    this.#putBrought(life);
-    this.#states.noteOpen([toolset]);
+    this.#registerListedTools(life);
+    this.#states.markOpen([toolset]);
   }
 
   /** Forgets a removed late toolset. An engine that is still opening only for it is abandoned; an open one is closed with the others. */
-  #letGo(name: string): void {
+  #abandonRemoved(name: string): void {
     const gone = this.#declared.find((toolset) => toolset.name === name);
-    if (gone === undefined || !this.#late.delete(gone) || this.#closing !== undefined) return;
-    const life = this.#lives.of(gone);
-    this.#declare(
+    if (gone === undefined || !this.#addedLater.delete(gone) || this.#closing !== undefined) return;
+    const life = this.#engines.find(gone);
+    this.#setDeclared(
       this.#declared.filter((toolset) => toolset !== gone),
       name,
     );
-    this.#states.noteGone(name);
+    this.#states.forgetRemoved(name);
     if (life !== undefined && !this.#isServed(life)) life.abandon(new ToolError("cancelled", "it was removed before it was open."));
   }
 
   /** @param name of the toolset that was added, replaced or removed */
-  #declare(declared: readonly Toolset[], name: string): void {
+  #setDeclared(declared: readonly Toolset[], name: string): void {
     this.#declared = declared;
     const others = this.#toolsets.filter((toolset) => toolset.name !== name);
     this.#toolsets = [...others, ...declared.filter((toolset) => toolset.name === name)];
-    this.#lives.serve(this.#toolsets.filter(isEnabled));
+    this.#engines.setToolsets(this.#toolsets.filter(isEnabled));
   }
 
-  #isServed(life: EngineLife): boolean {
-    return this.#lives.of(life.toolsets[0]) === life;
+  #isServed(life: EngineLifecycle): boolean {
+    return this.#engines.find(life.toolsets[0]) === life;
   }
 
   async #openAll(): Promise<OpenReport> {
-    this.#refuseClosed();
+    this.#checkNotClosed();
     if (this.#sources.names.length > 0) await this.#loadSources();
-    await this.#lives.forEach(async (life) => void (this.#states.areShut(life) || (await this.#openOne(life))));
+    await this.#engines.forEach(async (life) => void (this.#states.areClosedByProgram(life) || (await this.#openOne(life))));
     const first = this.#states.firstFailure;
     if (this.#options.strict === true && first !== undefined) {
       await this.close();
-      throw couldNotOpen(...first);
+      throw openFailedError(...first);
     }
     return this.#states.report(this.#toolsets.filter(isEnabled));
   }
@@ -222,66 +222,66 @@ export class ToolsetLifecycle {
   /** Registers the toolsets of the sources that the program did not declare itself. */
   async #loadSources(): Promise<void> {
     const unread = await this.#sources.load();
-    this.#refuseClosed();
+    this.#checkNotClosed();
     const { toolsets, failed } = mergeToolsets([...this.#declared, ...this.#sources.toolsets]);
     const declared = new Set(this.#declared);
-    const unusable = this.#put(toolsets.filter((toolset) => !declared.has(toolset))).failed;
-    for (const { toolset, error } of [...unread, ...unusable, ...failed]) this.#states.noteFailure(toolset, error);
+    const unusable = this.#registerEach(toolsets.filter((toolset) => !declared.has(toolset))).failed;
+    for (const { toolset, error } of [...unread, ...unusable, ...failed]) this.#states.markFailed(toolset, error);
     this.#toolsets = toolsets;
-    this.#lives.serve(toolsets.filter((toolset) => isEnabled(toolset) && this.#states.failureOf(toolset.name) === undefined));
+    this.#engines.setToolsets(toolsets.filter((toolset) => isEnabled(toolset) && this.#states.failureOf(toolset.name) === undefined));
   }
 
-  async #openOne(life: EngineLife): Promise<void> {
+  async #openOne(life: EngineLifecycle): Promise<void> {
     try {
-      if (this.#closing !== undefined) throw closedMeanwhile();
+      if (this.#closing !== undefined) throw closedBeforeOpenError();
       if (!life.isOpen) await life.open();
-      if (this.#closing !== undefined) throw closedMeanwhile();
+      if (this.#closing !== undefined) throw closedBeforeOpenError();
       if (!this.#isServed(life)) return;
-      this.#putBrought(life);
-      this.#states.noteOpen(life.toolsets);
+      this.#registerListedTools(life);
+      this.#states.markOpen(life.toolsets);
     } catch (thrown: unknown) {
       if (!this.#isServed(life)) return;
       const error = ToolError.fromUnknown(thrown, "unavailable");
-      for (const toolset of life.toolsets) this.#states.noteFailure(toolset.name, error);
-      if (this.#options.strict === true) this.#lives.abandon(new ToolError("cancelled", "another toolset failed to open."));
+      for (const toolset of life.toolsets) this.#states.markFailed(toolset.name, error);
+      if (this.#options.strict === true) this.#engines.abandon(new ToolError("cancelled", "another toolset failed to open."));
     }
   }
 
-  #putBrought(life: EngineLife): void {
-    if (life.brought.length > 0) this.#options.registry.replace([this.#partsOf(life.toolsets[0])]);
+  #registerListedTools(life: EngineLifecycle): void {
+    if (life.listedTools.length > 0) this.#options.registry.replace([this.#partsOf(life.toolsets[0])]);
   }
 
   async #refresh(): Promise<RefreshReport> {
     if (this.#opening === undefined)
       throw new ToolError("invalid_argument", "The toolsets are not open yet.", { hint: "Call open() first." });
     await this.#opening;
-    this.#refuseClosed();
+    this.#checkNotClosed();
     const unread = await this.#sources.load();
-    this.#refuseClosed();
+    this.#checkNotClosed();
     this.#serveAll();
-    const unopened = await this.#renewEngines();
-    this.#refuseClosed();
+    const unopened = await this.#openOrListEngines();
+    this.#checkNotClosed();
     const { toolsets, failed } = this.#serveAll(); // other toolsets may have been added or removed meanwhile
     const failures = [...unread, ...failed, ...unopened];
     const report = this.#options.strict === true ? this.#applyAll(toolsets, failures) : this.#apply(toolsets, failures);
-    this.#noteStates();
+    this.#updateStates();
     void this.#closeDropped();
     return report;
   }
 
   #serveAll(): MergedToolsets {
     const merged = mergeToolsets([...this.#declared, ...this.#sources.toolsets]);
-    this.#lives.serve(merged.toolsets.filter(isEnabled));
+    this.#engines.setToolsets(merged.toolsets.filter(isEnabled));
     return merged;
   }
 
   /** Opens the engines that are not open, and asks the others for their tools. */
-  async #renewEngines(): Promise<readonly ToolsetFailure[]> {
+  async #openOrListEngines(): Promise<readonly ToolsetFailure[]> {
     const failures: ToolsetFailure[] = [];
-    await this.#lives.forEach(async (life) => {
+    await this.#engines.forEach(async (life) => {
       try {
-        if (this.#closing !== undefined) throw closedMeanwhile();
-        if (this.#states.areShut(life)) return;
+        if (this.#closing !== undefined) throw closedBeforeOpenError();
+        if (this.#states.areClosedByProgram(life)) return;
         if (!life.isOpen) await life.open();
         else if (life.canList) await life.list();
       } catch (thrown: unknown) {
@@ -294,29 +294,29 @@ export class ToolsetLifecycle {
 
   /** Applies each toolset completely, or leaves it as it was. Synchronous, so no caller sees an intermediate state. */
   #apply(toolsets: readonly Toolset[], failures: readonly ToolsetFailure[]): RefreshReport {
-    const { changed, failed } = this.#put(toolsets);
-    const gone = this.#options.registry.replace([], this.#namesWithout(toolsets));
+    const { changed, failed } = this.#registerEach(toolsets);
+    const gone = this.#options.registry.replace([], this.#namesNotIn(toolsets));
     this.#toolsets = toolsets;
-    for (const { toolset, error } of [...failures, ...failed]) if (!this.#states.isOpen(toolset)) this.#states.noteFailure(toolset, error);
-    return this.#tell([...changed, ...gone], [...failures, ...failed]);
+    for (const { toolset, error } of [...failures, ...failed]) if (!this.#states.isOpen(toolset)) this.#states.markFailed(toolset, error);
+    return this.#reportChanges([...changed, ...gone], [...failures, ...failed]);
   }
 
   /** As `#apply`, but all toolsets or none. */
   #applyAll(toolsets: readonly Toolset[], [first]: readonly ToolsetFailure[]): RefreshReport {
     try {
-      if (first !== undefined) throw couldNotOpen(first.toolset, first.error);
+      if (first !== undefined) throw openFailedError(first.toolset, first.error);
       const parts = toolsets.map((toolset) => this.#partsOf(toolset));
-      const changed = this.#options.registry.replace(parts, this.#namesWithout(toolsets));
+      const changed = this.#options.registry.replace(parts, this.#namesNotIn(toolsets));
       this.#toolsets = toolsets;
-      return this.#tell(changed, []);
+      return this.#reportChanges(changed, []);
     } catch (error: unknown) {
-      this.#lives.serve(this.#toolsets.filter(isEnabled));
+      this.#engines.setToolsets(this.#toolsets.filter(isEnabled));
       void this.#closeDropped();
       throw error;
     }
   }
 
-  #put(toolsets: readonly Toolset[]): RefreshReport {
+  #registerEach(toolsets: readonly Toolset[]): RefreshReport {
     const { registry } = this.#options;
     const changed: ToolsetChange[] = [];
     const failed: ToolsetFailure[] = [];
@@ -334,24 +334,24 @@ export class ToolsetLifecycle {
     return { changed, failed };
   }
 
-  #namesWithout(toolsets: readonly Toolset[]): readonly string[] {
+  #namesNotIn(toolsets: readonly Toolset[]): readonly string[] {
     const names = new Set(toolsets.map((toolset) => toolset.name));
     return this.#toolsets.map((toolset) => toolset.name).filter((name) => !names.has(name));
   }
 
-  #tell(changed: readonly ToolsetChange[], failed: readonly ToolsetFailure[]): RefreshReport {
+  #reportChanges(changed: readonly ToolsetChange[], failed: readonly ToolsetFailure[]): RefreshReport {
     for (const change of changed) this.#states.emit({ type: "toolset-change", ...change });
     return { changed, failed };
   }
 
-  async #listOne(life: EngineLife): Promise<void> {
+  async #listOne(life: EngineLifecycle): Promise<void> {
     const [first] = life.toolsets;
-    const isNeeded = (): boolean => this.#closing === undefined && this.#lives.of(first) === life;
+    const isNeeded = (): boolean => this.#closing === undefined && this.#engines.find(first) === life;
     if (!isNeeded() || !life.canList) return;
     try {
       await life.list();
       if (!isNeeded()) return;
-      this.#tell(this.#options.registry.replace([this.#partsOf(first)]), []);
+      this.#reportChanges(this.#options.registry.replace([this.#partsOf(first)]), []);
     } catch (thrown: unknown) {
       if (!isNeeded()) return;
       const { message } = ToolError.fromUnknown(thrown);
@@ -361,38 +361,38 @@ export class ToolsetLifecycle {
 
   /** The tools to register for a toolset: its own, and those that its engine listed if it is the first toolset of the engine. */
   #partsOf(toolset: Toolset): ToolsetParts {
-    const life = this.#lives.of(toolset);
-    const brought = life?.toolsets[0].name === toolset.name ? life.brought : [];
+    const life = this.#engines.find(toolset);
+    const brought = life?.toolsets[0].name === toolset.name ? life.listedTools : [];
     const { pins } = this.#options;
     return pins === undefined ? { toolset, brought } : { toolset, brought, block: (tool) => pins.check(toolset.name, tool) };
   }
 
   /** Updates the states after a refresh: toolsets of open engines are open, removed toolsets are forgotten. */
-  #noteStates(): void {
-    this.#states.keepOnly(this.#toolsets);
-    for (const life of this.#lives.all) if (life.isOpen) this.#states.noteOpen(life.toolsets);
+  #updateStates(): void {
+    this.#states.retainOnly(this.#toolsets);
+    for (const life of this.#engines.all) if (life.isOpen) this.#states.markOpen(life.toolsets);
   }
 
   async #closeDropped(): Promise<void> {
-    const errors = await this.#lives.closeDropped(this.#options.whenUnused ?? (() => Promise.resolve()));
+    const errors = await this.#engines.closeDropped(this.#options.whenUnused ?? (() => Promise.resolve()));
     for (const error of errors) this.#options.ports.log.warn(error.message);
   }
 
   async #closeAll(whenUnused: () => Promise<void>): Promise<readonly ToolError[]> {
     this.#states.closeAll();
     this.#relister.cancelAll();
-    this.#lives.abandon(closedMeanwhile());
-    this.#sources.abandon(closedMeanwhile());
-    await Promise.all([this.#lives.settled(), whenUnused()]);
+    this.#engines.abandon(closedBeforeOpenError());
+    this.#sources.abandon(closedBeforeOpenError());
+    await Promise.all([this.#engines.whenSettled(), whenUnused()]);
     const errors: ToolError[] = [];
-    for (const [life, error] of await this.#lives.close()) {
-      for (const toolset of life.toolsets) this.#states.noteClosed(toolset.name, error);
+    for (const [life, error] of await this.#engines.close()) {
+      for (const toolset of life.toolsets) this.#states.markClosed(toolset.name, error);
       if (error !== undefined) errors.push(error);
     }
     return errors;
   }
 
-  #refuseClosed(): void {
+  #checkNotClosed(): void {
     if (this.#closing === undefined) return;
     throw new ToolError("invalid_argument", "The toolsets are closed and cannot be opened again.", { hint: "Create a new runtime." });
   }

@@ -1,10 +1,10 @@
 /** Which toolsets are open, have failed, or were closed by the program; reports them, and sets the state of their tools. */
-import { someOf } from "../../core/base/wording.ts";
+import { formatList } from "../../core/base/wording.ts";
 import type { EndedConnection } from "../../core/engine.ts";
 import type { ToolError } from "../../core/error.ts";
 import type { ToolsetEvent } from "../../core/event.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import type { EngineLife } from "./engine-life.ts";
+import type { EngineLifecycle } from "./engine-life.ts";
 import type { LifecycleOptions } from "./lifecycle-options.ts";
 import type { OpenReport } from "./open-report.ts";
 
@@ -15,8 +15,8 @@ export class ToolsetStates {
   /** Toolsets that were reported as open. */
   readonly #opened = new Set<string>();
   /** Toolsets that the program closed individually; only the program opens them again. */
-  readonly #shut = new Set<string>();
-  #isOver = false;
+  readonly #closedByProgram = new Set<string>();
+  #isEnded = false;
   #isWarned = false;
 
   constructor(options: Pick<LifecycleOptions, "registry" | "ports" | "emit">) {
@@ -36,28 +36,28 @@ export class ToolsetStates {
   }
 
   /** Whether the program closed all toolsets of an engine. */
-  areShut({ toolsets }: EngineLife): boolean {
-    return toolsets.every(({ name }) => this.#shut.has(name));
+  areClosedByProgram({ toolsets }: EngineLifecycle): boolean {
+    return toolsets.every(({ name }) => this.#closedByProgram.has(name));
   }
 
-  isShut(name: string): boolean {
-    return this.#shut.has(name);
+  isClosedByProgram(name: string): boolean {
+    return this.#closedByProgram.has(name);
   }
 
-  shut(name: string): void {
-    this.#shut.add(name);
+  markClosedByProgram(name: string): void {
+    this.#closedByProgram.add(name);
     this.#options.registry.setToolsetState(name, "closed");
   }
 
-  allow(name: string): void {
-    this.#shut.delete(name);
+  allowOpening(name: string): void {
+    this.#closedByProgram.delete(name);
   }
 
   /** Reports toolsets as open, except those that the program closed. */
-  noteOpen(toolsets: readonly Toolset[]): void {
+  markOpen(toolsets: readonly Toolset[]): void {
     const { registry } = this.#options;
     for (const { name } of toolsets) {
-      if (this.#opened.has(name) || this.#shut.has(name)) continue;
+      if (this.#opened.has(name) || this.#closedByProgram.has(name)) continue;
       this.#opened.add(name);
       this.#failures.delete(name);
       registry.setToolsetState(name, "open");
@@ -67,46 +67,46 @@ export class ToolsetStates {
 
   /** Warns once that a list may lack tools, unless any toolset was opened, closed or has failed. @param names unopened toolsets and sources */
   warnUnopened(names: readonly string[]): void {
-    if (this.#isWarned || names.length === 0 || this.#opened.size + this.#failures.size + this.#shut.size > 0) return;
+    if (this.#isWarned || names.length === 0 || this.#opened.size + this.#failures.size + this.#closedByProgram.size > 0) return;
     this.#isWarned = true;
-    const unopened = someOf(names.map((name) => JSON.stringify(name)));
+    const unopened = formatList(names.map((name) => JSON.stringify(name)));
     this.#options.ports.log.warn(
       `Tools of ${unopened} may be missing: the runtime is not open. Await runtime.open() before the tools are listed.`,
     );
   }
 
-  noteFailure(toolset: string, error: ToolError): void {
+  markFailed(toolset: string, error: ToolError): void {
     this.#failures.set(toolset, error);
-    if (!this.#isOver) this.#options.registry.setToolsetState(toolset, error);
+    if (!this.#isEnded) this.#options.registry.setToolsetState(toolset, error);
     this.emit({ type: "toolset-fail", toolset, error: error.toJSON() });
   }
 
-  noteClosed(toolset: string, error?: ToolError): void {
+  markClosed(toolset: string, error?: ToolError): void {
     if (!this.#opened.delete(toolset)) return;
     this.emit({ type: "toolset-close", toolset, ...(error === undefined ? {} : { error: error.toJSON() }) });
   }
 
-  noteDisconnected({ engine, toolsets }: EngineLife, { durationMs, server, error }: EndedConnection): void {
+  noteDisconnected({ engine, toolsets }: EngineLifecycle, { durationMs, server, error }: EndedConnection): void {
     const facts = { toolset: toolsets[0].name, engine: engine?.kind ?? "", durationMs, server };
     this.emit({ type: "toolset-disconnect", ...facts, ...(error === undefined ? {} : { error: error.toJSON() }) });
   }
 
   /** Forgets a toolset that was removed. */
-  noteGone(name: string): void {
+  forgetRemoved(name: string): void {
     this.#failures.delete(name);
-    this.#shut.delete(name);
-    this.noteClosed(name);
+    this.#closedByProgram.delete(name);
+    this.markClosed(name);
   }
 
   /** Forgets all toolsets other than these. */
-  keepOnly(toolsets: readonly Toolset[]): void {
+  retainOnly(toolsets: readonly Toolset[]): void {
     const names = new Set(toolsets.map(({ name }) => name));
-    for (const name of [...this.#opened, ...this.#failures.keys(), ...this.#shut]) if (!names.has(name)) this.noteGone(name);
+    for (const name of [...this.#opened, ...this.#failures.keys(), ...this.#closedByProgram]) if (!names.has(name)) this.forgetRemoved(name);
   }
 
   /** Makes every tool of the registry unavailable, permanently. */
   closeAll(): void {
-    this.#isOver = true;
+    this.#isEnded = true;
     const { registry } = this.#options;
     for (const name of registry.namespaces()) registry.setToolsetState(name, "closed");
   }
@@ -116,7 +116,7 @@ export class ToolsetStates {
     const names = toolsets.map(({ name }) => name);
     const failed = Array.from(this.#failures, ([toolset, error]) => ({ toolset, error }));
     return {
-      opened: names.filter((name) => !this.#failures.has(name) && !this.#shut.has(name)),
+      opened: names.filter((name) => !this.#failures.has(name) && !this.#closedByProgram.has(name)),
       failed: failed.toSorted((one, other) => names.indexOf(one.toolset) - names.indexOf(other.toolset)),
     };
   }

@@ -10,9 +10,9 @@ export interface UnopenedTools {
 }
 
 /** Leaves out toolsets that declare tools, which are listed before they are open. Includes sources, which may provide unknown toolsets. */
-export function unopenedNames({ toolsets, sources, namespaces, isKnown }: UnopenedTools): readonly string[] {
-  const lacking = toolsets.filter((one) => isEnabled(one) && one.engine?.open !== undefined && (one.tools ?? []).length === 0);
-  const names = lacking.map(({ name }) => name);
+export function listUnopenedNames({ toolsets, sources, namespaces, isKnown }: UnopenedTools): readonly string[] {
+  const unopened = toolsets.filter((one) => isEnabled(one) && one.engine?.open !== undefined && (one.tools ?? []).length === 0);
+  const names = unopened.map(({ name }) => name);
   if (namespaces === undefined) return [...names, ...sources];
   return [...names.filter((name) => namespaces.has(name)), ...([...namespaces].every(isKnown) ? [] : sources)];
 }

@@ -4,7 +4,7 @@ import type { Ports } from "../../core/ports.ts";
 import type { ToolsetLifecycle } from "./toolset-lifecycle.ts";
 
 /** How long to wait for further changes, in milliseconds: editors write a file in several steps. */
-const QUIET_MS = 100;
+const DEBOUNCE_MS = 100;
 
 /** Starts watching. The returned function stops it. Idempotent. */
 export function watchSources(lifecycle: ToolsetLifecycle, { clock, log }: Ports): () => void {
@@ -22,7 +22,7 @@ export function watchSources(lifecycle: ToolsetLifecycle, { clock, log }: Ports)
   const stop = lifecycle.watch(() => {
     if (stopped) return;
     cancelTimer?.();
-    cancelTimer = clock.timer(() => void refresh(), QUIET_MS);
+    cancelTimer = clock.timer(() => void refresh(), DEBOUNCE_MS);
   });
   return () => {
     stopped = true;

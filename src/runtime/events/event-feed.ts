@@ -8,15 +8,15 @@ import type { FeedItem } from "./feed-item.ts";
 /** Maximum number of items returned at a time. */
 const MAX_ITEMS = 256;
 
-interface EventFeedParts {
+interface EventFeedOptions {
   /** Called once, on the first read. */
   readonly join: () => Promise<EventTail>;
   readonly after: string | undefined;
-  readonly passes: ((event: RuntimeEvent) => boolean) | undefined;
+  readonly matches: ((event: RuntimeEvent) => boolean) | undefined;
   readonly signal: AbortSignal | undefined;
   readonly clock: Clock;
   /** Called once, when the feed is closed. */
-  readonly leave: (tail: EventTail) => void;
+  readonly onClose: (tail: EventTail) => void;
 }
 
 /**
@@ -24,7 +24,7 @@ interface EventFeedParts {
  * latest wait in memory. If the consumer is too slow for these, it gets an `EventGap` in their place.
  */
 export class EventFeed implements AsyncIterable<FeedItem> {
-  readonly #parts: EventFeedParts;
+  readonly #options: EventFeedOptions;
   #tail: EventTail | undefined;
   #joining: Promise<EventTail> | undefined;
   /** Cursor of the last durable event that was read, whether or not it passed the filter. */
@@ -36,12 +36,12 @@ export class EventFeed implements AsyncIterable<FeedItem> {
   /** How many live-only events there were up to the feed's place. */
   #liveSeen = 0;
   #isClosed = false;
-  #woken: (() => void) | undefined;
+  #onWake: (() => void) | undefined;
 
-  constructor(parts: EventFeedParts) {
-    this.#parts = parts;
-    parts.signal?.addEventListener("abort", this.#onAbort, { once: true });
-    if (parts.signal?.aborted === true) this.close();
+  constructor(options: EventFeedOptions) {
+    this.#options = options;
+    options.signal?.addEventListener("abort", this.#onAbort, { once: true });
+    if (options.signal?.aborted === true) this.close();
   }
 
   /** The cursor to continue after, for another reader; undefined before the first read. */
@@ -55,7 +55,7 @@ export class EventFeed implements AsyncIterable<FeedItem> {
    * @throws ToolError `gone` if the log no longer has the events after `after`, `not_found`, `invalid_argument`, `store_failed`; as a rejection
    */
   async begin(): Promise<void> {
-    await this.#joined();
+    await this.#joinOnce();
   }
 
   /**
@@ -64,14 +64,14 @@ export class EventFeed implements AsyncIterable<FeedItem> {
    * @throws ToolError as `begin`; `corrupt_record` in place of a damaged event, and `not_found` once the session was removed; as a rejection
    */
   async read(): Promise<readonly FeedItem[]> {
-    const tail = await this.#joined();
+    const tail = await this.#joinOnce();
     while (!this.#isClosed) {
       if (tail.failure !== undefined) throw tail.failure;
       const items = this.#index === undefined ? await this.#readBehind(tail) : this.#readWindow(tail);
       if (items.length > 0) return items;
       if (this.#index === undefined || this.#index < tail.window.end) continue;
-      if (tail.isOver) break;
-      await this.#change(tail);
+      if (tail.hasEnded) break;
+      await this.#waitForEvents(tail);
     }
     return [];
   }
@@ -82,8 +82,8 @@ export class EventFeed implements AsyncIterable<FeedItem> {
    * @throws ToolError as `read`, as a rejection
    */
   async readKept(limit: number): Promise<{ readonly items: readonly FeedItem[]; readonly isEnd: boolean }> {
-    const tail = await this.#joined();
-    const page = await tail.kept(this.#cursor ?? "0");
+    const tail = await this.#joinOnce();
+    const page = await tail.readLogged(this.#cursor ?? "0");
     const items = page.items.slice(0, limit);
     this.#index = undefined;
     this.#cursor = items.at(-1)?.cursor ?? page.cursor;
@@ -102,37 +102,37 @@ export class EventFeed implements AsyncIterable<FeedItem> {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#parts.signal?.removeEventListener("abort", this.#onAbort);
+    this.#options.signal?.removeEventListener("abort", this.#onAbort);
     this.wake();
     if (this.#tail === undefined) return;
-    this.#tail.forget(this);
-    this.#parts.leave(this.#tail);
+    this.#tail.removeWaiter(this);
+    this.#options.onClose(this.#tail);
   }
 
   /** @internal */
   wake(): void {
-    const woken = this.#woken;
-    this.#woken = undefined;
+    const woken = this.#onWake;
+    this.#onWake = undefined;
     woken?.();
   }
 
   readonly #onAbort = (): void => this.close();
 
-  #joined(): Promise<EventTail> {
+  #joinOnce(): Promise<EventTail> {
     return (this.#joining ??= this.#join());
   }
 
   async #join(): Promise<EventTail> {
-    const tail = await this.#parts.join();
+    const tail = await this.#options.join();
     if (this.#isClosed) {
-      this.#parts.leave(tail);
+      this.#options.onClose(tail);
       return tail;
     }
     this.#tail = tail;
     try {
-      const { after } = this.#parts;
-      const cursor = after === undefined ? await tail.first() : tail.normalize(after);
-      await tail.check(cursor);
+      const { after } = this.#options;
+      const cursor = after === undefined ? await tail.startCursor() : tail.normalize(after);
+      await tail.checkCursor(cursor);
       this.#cursor = cursor;
       this.#liveFrom = tail.window.end;
       this.#liveSeen = tail.window.liveBefore(tail.window.end);
@@ -144,11 +144,11 @@ export class EventFeed implements AsyncIterable<FeedItem> {
   }
 
   /** Waits for new events, which keeps the process alive. */
-  async #change(tail: EventTail): Promise<void> {
+  async #waitForEvents(tail: EventTail): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const { clock } = this.#parts;
-    this.#woken = resolve;
-    tail.await(this);
+    const { clock } = this.#options;
+    this.#onWake = resolve;
+    tail.addWaiter(this);
     clock.hold?.();
     await promise;
     clock.release?.();
@@ -160,17 +160,17 @@ export class EventFeed implements AsyncIterable<FeedItem> {
     const cursor = this.#cursor ?? "0";
     const index = window.indexAfter(cursor);
     if (index === undefined) {
-      const page = upTo(await tail.page(cursor), window.base);
+      const page = cutAtWindow(await tail.page(cursor), window.base);
       this.#cursor = page.cursor;
       // A log that was read to its end is in the window, or will be in a moment.
       if (page.items.length === 0 && window.indexAfter(page.cursor) === undefined) await tail.catchUp();
-      return this.#wanted(page.items);
+      return this.#filterItems(page.items);
     }
     this.#index = index;
     const from = Math.max(index, this.#liveFrom);
     const missed = window.liveBefore(from) - this.#liveSeen;
     this.#liveSeen = window.liveBefore(from);
-    return missed > 0 && this.#parts.passes === undefined ? [Object.freeze({ gap: Object.freeze({ missed, of: "live" as const }) })] : [];
+    return missed > 0 && this.#options.matches === undefined ? [Object.freeze({ gap: Object.freeze({ missed, of: "live" as const }) })] : [];
   }
 
   #readWindow({ window }: EventTail): readonly FeedItem[] {
@@ -189,17 +189,17 @@ export class EventFeed implements AsyncIterable<FeedItem> {
     }
     this.#index = index;
     this.#liveSeen = Math.max(this.#liveSeen, window.liveBefore(index));
-    return this.#wanted(items);
+    return this.#filterItems(items);
   }
 
-  #wanted(items: readonly FeedItem[]): readonly FeedItem[] {
-    const { passes } = this.#parts;
-    return items.filter((item) => (isEvent(item) ? passes === undefined || passes(item.event) : item.gap.missed > 0));
+  #filterItems(items: readonly FeedItem[]): readonly FeedItem[] {
+    const { matches } = this.#options;
+    return items.filter((item) => (isEvent(item) ? matches === undefined || matches(item.event) : item.gap.missed > 0));
   }
 }
 
 /** Only the events before the window, because inside the window they are in order with live-only events. */
-function upTo(page: TailPage, base: string | undefined): TailPage {
+function cutAtWindow(page: TailPage, base: string | undefined): TailPage {
   const last = base === undefined ? -1 : page.items.findIndex(({ cursor }) => cursor === base);
   return last < 0 ? page : { ...page, items: page.items.slice(0, last + 1), cursor: base ?? page.cursor };
 }

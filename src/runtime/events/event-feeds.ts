@@ -1,5 +1,5 @@
 /** The readers of a runtime's events, and the tails that they share. */
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../../core/event.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -8,7 +8,7 @@ import type { Store } from "../../core/store.ts";
 import { checkSessionId } from "../../session/session-id.ts";
 import type { OpenSessions } from "../open-sessions.ts";
 import { EventFeed } from "./event-feed.ts";
-import { eventFilter, type EventFilter } from "./event-filter.ts";
+import { createEventFilter, type EventFilter } from "./event-filter.ts";
 import type { EventTail } from "./event-tail.ts";
 import { LogSource } from "./log-source.ts";
 import { MemoryTail } from "./memory-tail.ts";
@@ -29,41 +29,41 @@ export interface EventsOptions {
 
 const OPTIONS: OptionNames<EventsOptions> = { session: true, after: true, filter: true, signal: "AbortSignal" };
 
-export interface EventFeedsParts {
+export interface EventFeedsOptions {
   readonly store: Store | undefined;
   readonly ports: Ports;
   readonly subscribe: (listener: EventListener) => () => void;
 }
 
 /** How long a memory tail is kept without readers, so that a reader that comes back misses nothing, in milliseconds. */
-const KEPT_FOR_MS = 60_000;
+const RETENTION_MS = 60_000;
 
 export class EventFeeds {
-  readonly #parts: EventFeedsParts & { readonly open: OpenSessions };
+  readonly #options: EventFeedsOptions & { readonly open: OpenSessions };
   readonly #source: LogSource;
-  readonly #kept = new WeakSet<RuntimeEvent>();
+  readonly #logged = new WeakSet<RuntimeEvent>();
   readonly #sessions = new Map<string, SessionTail>();
   readonly #watch: StoreWatch | undefined;
   #all: StoreTail | MemoryTail | undefined;
   #unsubscribe: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(open: OpenSessions, parts: EventFeedsParts) {
-    this.#parts = { ...parts, open };
+  constructor(open: OpenSessions, parts: EventFeedsOptions) {
+    this.#options = { ...parts, open };
     this.#source = new LogSource({ open, store: parts.store });
-    open.whenRemoved = (session) => void this.#sessions.get(session.id)?.closed(session);
+    open.onRemoved = (session) => void this.#sessions.get(session.id)?.onSessionClosed(session);
     const { store, ports } = parts;
     if (store === undefined) return;
     this.#watch = new StoreWatch({
       store,
       ports,
-      isRead: (sessionId) => this.#all !== undefined || this.#sessions.has(sessionId),
-      moved: (sessionId, position) => {
+      hasReader: (sessionId) => this.#all !== undefined || this.#sessions.has(sessionId),
+      onEvent: (sessionId, position) => {
         this.#source.noteStored(sessionId, position);
         this.#sessions.get(sessionId)?.wake();
         this.#all?.wake();
       },
-      lost: () => {
+      onLost: () => {
         for (const tail of this.#sessions.values()) tail.wake();
         this.#all?.wake();
       },
@@ -75,19 +75,19 @@ export class EventFeeds {
     checkKnownKeys(options, OPTIONS, "events()");
     const { session, after, filter, signal } = options;
     if (session !== undefined) checkSessionId(session);
-    const cursor = cursorOf(after);
+    const cursor = toCursor(after);
     return new EventFeed({
       after: cursor,
       signal,
-      clock: this.#parts.ports.clock,
-      passes: eventFilter(filter),
+      clock: this.#options.ports.clock,
+      matches: createEventFilter(filter),
       join: () => this.#join(session),
-      leave: (tail) => this.#leave(tail),
+      onClose: (tail) => this.#releaseTail(tail),
     });
   }
 
   /** Reads all events so far for the readers, because the store is about to be closed. */
-  async settle(): Promise<void> {
+  async catchUpAll(): Promise<void> {
     this.#watch?.stop();
     const tails: readonly EventTail[] = [...this.#sessions.values(), ...(this.#all === undefined ? [] : [this.#all])];
     await Promise.all(tails.map((tail) => tail.catchUp()));
@@ -104,78 +104,78 @@ export class EventFeeds {
 
   async #join(sessionId: string | undefined): Promise<EventTail> {
     if (this.#isClosed) throw new ToolError("invalid_argument", "The runtime was closed: it has no more events.");
-    const { store, subscribe } = this.#parts;
+    const { store, subscribe } = this.#options;
     const tail = sessionId === undefined ? this.#allTail() : this.#sessionTail(sessionId);
     tail.readers++;
-    this.#unsubscribe ??= subscribe((event) => this.#notice(event));
+    this.#unsubscribe ??= subscribe((event) => this.#onEvent(event));
     try {
       await store?.open();
       await this.#watch?.start();
       return tail;
     } catch (thrown: unknown) {
-      this.#leave(tail);
+      this.#releaseTail(tail);
       throw thrown;
     }
   }
 
   #sessionTail(sessionId: string): SessionTail {
     let tail = this.#sessions.get(sessionId);
-    if (tail === undefined || tail.isOver || tail.failure !== undefined) {
-      tail = new SessionTail({ sessionId, source: this.#source, kept: this.#kept, ports: this.#parts.ports });
+    if (tail === undefined || tail.hasEnded || tail.failure !== undefined) {
+      tail = new SessionTail({ sessionId, source: this.#source, logged: this.#logged, ports: this.#options.ports });
       this.#sessions.set(sessionId, tail);
     }
     return tail;
   }
 
   #allTail(): StoreTail | MemoryTail {
-    const { store, open, ports } = this.#parts;
-    const parts = { source: this.#source, kept: this.#kept, ports };
+    const { store, open, ports } = this.#options;
+    const parts = { source: this.#source, kept: this.#logged, ports };
     return (this.#all ??=
       store === undefined ? new MemoryTail({ ...parts, open, id: ports.ids.next("feed") }) : new StoreTail({ ...parts, store }));
   }
 
-  #leave(tail: EventTail): void {
+  #releaseTail(tail: EventTail): void {
     if (--tail.readers > 0) return;
     if (tail instanceof SessionTail) {
       if (this.#sessions.get(tail.sessionId) === tail) this.#sessions.delete(tail.sessionId);
     } else if (tail instanceof StoreTail) this.#all = undefined;
     else {
-      this.#parts.ports.clock.timer(() => this.#drop(tail), KEPT_FOR_MS, { background: true });
+      this.#options.ports.clock.timer(() => this.#drop(tail), RETENTION_MS, { background: true });
       return;
     }
-    this.#rest();
+    this.#stopIfUnused();
   }
 
   #drop(tail: EventTail): void {
     if (tail.readers > 0 || this.#all !== tail) return;
     this.#all = undefined;
-    this.#rest();
+    this.#stopIfUnused();
   }
 
   /** Stops all work for readers when the last of them has left. */
-  #rest(): void {
+  #stopIfUnused(): void {
     if (this.#sessions.size > 0 || this.#all !== undefined) return;
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
     this.#watch?.stop();
   }
 
-  #notice(event: RuntimeEvent): void {
-    if (!("sessionId" in event)) return this.#all?.notice(event, "", 0);
+  #onEvent(event: RuntimeEvent): void {
+    if (!("sessionId" in event)) return this.#all?.noteEvent(event, "", 0);
     const { sessionId } = event;
     const tail = this.#sessions.get(sessionId);
     if (tail === undefined && this.#all === undefined) return;
-    const session = this.#source.openHere(sessionId);
+    const session = this.#source.findOpenSession(sessionId);
     const length = session?.eventLog?.length ?? session?.length ?? 0;
-    tail?.notice(event, sessionId, length);
+    tail?.noteEvent(event, sessionId, length);
     if (this.#all === undefined) return;
-    if (session !== undefined && this.#all instanceof MemoryTail) this.#all.moved(session);
-    this.#all.notice(event, sessionId, length);
+    if (session !== undefined && this.#all instanceof MemoryTail) this.#all.markChanged(session);
+    this.#all.noteEvent(event, sessionId, length);
   }
 }
 
-function cursorOf(after: unknown): string | undefined {
+function toCursor(after: unknown): string | undefined {
   if (after === undefined || typeof after === "string") return after;
   if (typeof after === "number" && Number.isSafeInteger(after) && after >= 0) return String(after);
-  throw new ToolError("invalid_argument", `"after" of events() is ${quoted(after)}; it takes the cursor of an event, or 0.`);
+  throw new ToolError("invalid_argument", `"after" of events() is ${quoteValue(after)}; it takes the cursor of an event, or 0.`);
 }

@@ -22,7 +22,7 @@ export interface EventFilter {
 const NAMES: OptionNames<EventFilter> = { types: true, tool: true, principal: true, status: true };
 
 /** Undefined if every event passes. @throws ToolError `invalid_argument` */
-export function eventFilter(filter: EventFilter | undefined): ((event: RuntimeEvent) => boolean) | undefined {
+export function createEventFilter(filter: EventFilter | undefined): ((event: RuntimeEvent) => boolean) | undefined {
   if (filter === undefined) return undefined;
   checkKnownKeys(filter, NAMES, "a filter of events");
   const { types, tool, principal, status } = filter;
@@ -32,17 +32,17 @@ export function eventFilter(filter: EventFilter | undefined): ((event: RuntimeEv
     if (value !== undefined && typeof value !== "string")
       throw new ToolError("invalid_argument", `The ${JSON.stringify(name)} of a filter of events must be a string.`);
   const wanted = types === undefined ? undefined : new Set<string>(types);
-  const isMadeFor = principal === undefined ? undefined : madeFor(principal);
+  const isMadeFor = principal === undefined ? undefined : createPrincipalFilter(principal);
   if (wanted === undefined && tool === undefined && principal === undefined && status === undefined) return undefined;
   return (event) =>
     (isMadeFor === undefined || isMadeFor(event)) && // first: it has to see every start
     (wanted === undefined || wanted.has(event.type)) &&
-    (tool === undefined || isOf(tool, toolOf(event))) &&
+    (tool === undefined || matchesTool(tool, toolOf(event))) &&
     (status === undefined || statusOf(event) === status);
 }
 
 /** Remembers the calls of a principal while they run. */
-function madeFor(principal: string): (event: RuntimeEvent) => boolean {
+function createPrincipalFilter(principal: string): (event: RuntimeEvent) => boolean {
   const calls = new Set<string>();
   const jobs = new Set<string>();
   return (event) => {
@@ -67,7 +67,7 @@ function toolOf(event: RuntimeEvent): string | undefined {
   return "toolName" in event ? event.toolName : undefined;
 }
 
-function isOf(tool: string, named: string | undefined): boolean {
+function matchesTool(tool: string, named: string | undefined): boolean {
   return named !== undefined && (named === tool || bareName(named) === tool || named === bareName(tool));
 }
 

@@ -19,46 +19,46 @@ export interface TailReader {
 }
 
 /** The parts that all tails of a runtime have in common. */
-export interface SharedTailParts {
+export interface SharedTailOptions {
   /** Events read from a log; listeners may get the same objects. */
-  readonly kept: WeakSet<RuntimeEvent>;
+  readonly logged: WeakSet<RuntimeEvent>;
   readonly ports: Pick<Ports, "clock" | "log">;
 }
 
-export interface EventTailParts extends SharedTailParts {
+export interface EventTailOptions extends SharedTailOptions {
   /** Minimum number of events that stay in the window. */
   readonly keep: number;
 }
 
 /** How soon a log is read again after a failure, in milliseconds: there may be no further signal for the same events. */
-const AGAIN_MS = 500;
+const RETRY_MS = 500;
 
 export abstract class EventTail {
   readonly window: EventWindow;
-  readonly #ports: EventTailParts["ports"];
+  readonly #ports: EventTailOptions["ports"];
   readonly #waiters = new Set<TailReader>();
   /** Pages that are being read, by cursor. */
   readonly #reading = new Map<string, Promise<TailPage>>();
-  readonly #kept: WeakSet<RuntimeEvent>;
+  readonly #logged: WeakSet<RuntimeEvent>;
   readonly #live = new LiveEvents();
   #isDue = false;
   #catchingUp: Promise<void> | undefined;
-  #isOver = false;
+  #hasEnded = false;
   #failure: ToolError | undefined;
   /** Set while a retry after a failed read is scheduled. */
-  #cancelAgain: (() => void) | undefined;
+  #cancelRetry: (() => void) | undefined;
   /** The failure to read the log was logged, and no read has succeeded since. */
   #isWarned = false;
   readers = 0;
 
-  constructor({ keep, kept, ports }: EventTailParts) {
+  constructor({ keep, logged, ports }: EventTailOptions) {
     this.window = new EventWindow(keep);
-    this.#kept = kept;
+    this.#logged = logged;
     this.#ports = ports;
   }
 
   /** The cursor at which a reader without `after` begins. */
-  abstract first(): Promise<string>;
+  abstract startCursor(): Promise<string>;
 
   /** Converts a cursor to the form of this tail. */
   normalize(cursor: string): string {
@@ -66,15 +66,15 @@ export abstract class EventTail {
   }
 
   /** Refuses a cursor after which events cannot be read. @throws ToolError `gone`, `not_found`, `invalid_argument`, as a rejection */
-  abstract check(cursor: string): Promise<void>;
+  abstract checkCursor(cursor: string): Promise<void>;
   /** Reads durable events after a cursor. */
   protected abstract read(cursor: string): Promise<TailPage>;
 
   /** Waits until the events of these sessions that have happened can be read. */
-  protected async settle(_sessionIds: Iterable<string>): Promise<void> {}
+  protected async waitUntilReadable(_sessionIds: Iterable<string>): Promise<void> {}
 
-  get isOver(): boolean {
-    return this.#isOver;
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   get failure(): ToolError | undefined {
@@ -82,14 +82,14 @@ export abstract class EventTail {
   }
 
   /** Notes an event that listeners got when the log of its session had this length. */
-  notice(event: RuntimeEvent, sessionId: string, length: number): void {
+  noteEvent(event: RuntimeEvent, sessionId: string, length: number): void {
     this.#live.add(event, sessionId, length);
     this.wake();
   }
 
   /** Schedules a read, because there may be new events. */
   wake(): void {
-    if (this.#isDue || this.#isOver) return;
+    if (this.#isDue || this.#hasEnded) return;
     this.#isDue = true;
     setImmediate(() => void this.catchUp()); // reads events of the same tick together, once their own commit has begun
   }
@@ -109,25 +109,25 @@ export abstract class EventTail {
       this.#reading.set(cursor, reading);
     }
     const page = await reading;
-    if (page.isEnd) this.beginAt(page.cursor);
+    if (page.isEnd) this.startAt(page.cursor);
     return page;
   }
 
   /** Returns durable events after a cursor, without waiting for more. */
-  kept(cursor: string): Promise<TailPage> {
+  readLogged(cursor: string): Promise<TailPage> {
     return this.page(cursor);
   }
 
   /** Wakes the reader, once, when there may be more to read. */
-  await(reader: TailReader): void {
+  addWaiter(reader: TailReader): void {
     this.#waiters.add(reader);
   }
 
-  forget(reader: TailReader): void {
+  removeWaiter(reader: TailReader): void {
     this.#waiters.delete(reader);
   }
 
-  #stir(): void {
+  #wakeReaders(): void {
     const waiters = [...this.#waiters];
     this.#waiters.clear();
     for (const reader of waiters) reader.wake();
@@ -135,34 +135,34 @@ export abstract class EventTail {
 
   /** Ends the tail: readers get what is in memory, and nothing more. */
   end(): void {
-    this.#isOver = true;
-    this.#cancelAgain?.();
-    this.#stir();
+    this.#hasEnded = true;
+    this.#cancelRetry?.();
+    this.#wakeReaders();
   }
 
   protected fail(error: ToolError): void {
     this.#failure ??= error;
-    this.#stir();
+    this.#wakeReaders();
   }
 
   /** Sets where the window begins in the log. Only the first call counts. */
-  protected beginAt(cursor: string): void {
+  protected startAt(cursor: string): void {
     if (this.window.cursor !== undefined) return;
-    this.window.begin(cursor);
+    this.window.startAt(cursor);
     this.wake(); // for events that arrived meanwhile
   }
 
   /** Notes events of a log, so that they are not also shown as live-only events when listeners get them. */
-  protected keepInMind(events: readonly SessionEvent[]): void {
-    for (const event of events) this.#kept.add(event);
+  protected markLogged(events: readonly SessionEvent[]): void {
+    for (const event of events) this.#logged.add(event);
   }
 
   async #catchUp(): Promise<void> {
     const { window } = this;
-    if (window.cursor === undefined || this.#failure !== undefined || this.#isOver) return;
-    const live = this.#live.take();
+    if (window.cursor === undefined || this.#failure !== undefined || this.#hasEnded) return;
+    const live = this.#live.takeAll();
     try {
-      await this.settle(live.sessions);
+      await this.waitUntilReadable(live.sessions);
       for (let isEnd = false; !isEnd;) {
         const page = await this.read(window.cursor);
         for (const item of page.items) this.#push(item, live);
@@ -172,39 +172,39 @@ export abstract class EventTail {
       this.#isWarned = false;
     } catch (thrown: unknown) {
       // Which of these events the log will have is not known: those will be read later, with their position.
-      live.dropped += live.rest().length;
-      this.#trouble(ToolError.fromUnknown(thrown, "store_failed"));
+      live.dropped += live.remaining().length;
+      this.#handleReadFailure(ToolError.fromUnknown(thrown, "store_failed"));
     }
     if (live.dropped > 0) window.push(Object.freeze({ gap: Object.freeze({ missed: live.dropped, of: "live" as const }) }));
-    else this.#pushLive(live.rest());
-    this.#stir();
+    else this.#pushLive(live.remaining());
+    this.#wakeReaders();
   }
 
   #push(item: FeedItem, live: LiveEvents): void {
-    if (isEvent(item) && item.position !== undefined) this.#pushLive(live.before(item.sessionId, item.position));
+    if (isEvent(item) && item.position !== undefined) this.#pushLive(live.takeBefore(item.sessionId, item.position));
     this.window.push(item);
   }
 
   #pushLive(events: readonly RuntimeEvent[]): void {
-    for (const event of events) if (!this.#kept.has(event)) this.window.push({ event });
+    for (const event of events) if (!this.#logged.has(event)) this.window.push({ event });
   }
 
   /** Handles a failed read: a failing store is read again later. */
-  #trouble(error: ToolError): void {
+  #handleReadFailure(error: ToolError): void {
     if (error.code !== "store_failed") return this.fail(error);
-    if (this.#isOver || this.readers === 0) return; // the store may have been closed since
+    if (this.#hasEnded || this.readers === 0) return; // the store may have been closed since
     const { clock, log } = this.#ports;
     if (!this.#isWarned) log.warn(`The next events could not be read; it is tried again later: ${error.message}`);
     this.#isWarned = true;
     const again = (): void => {
-      this.#cancelAgain = undefined;
+      this.#cancelRetry = undefined;
       if (this.readers > 0) this.wake();
     };
-    this.#cancelAgain ??= clock.timer(again, AGAIN_MS, { background: true });
+    this.#cancelRetry ??= clock.timer(again, RETRY_MS, { background: true });
   }
 }
 
-interface Noticed {
+interface QueuedEvent {
   readonly event: RuntimeEvent;
   /** Length of its session's log at that time: the event comes after that many events. */
   readonly length: number;
@@ -216,7 +216,7 @@ const MAX_WAITING = 10_000;
 /** Events as listeners got them, until it is known which of them a log has. */
 class LiveEvents {
   /** By session; events without a session under the empty id. */
-  #bySession = new Map<string, Noticed[]>();
+  #bySession = new Map<string, QueuedEvent[]>();
   #count = 0;
   /** How many events were dropped. */
   dropped = 0;
@@ -238,7 +238,7 @@ class LiveEvents {
   }
 
   /** Takes all waiting events; later ones wait for the next call. */
-  take(): LiveEvents {
+  takeAll(): LiveEvents {
     const taken = new LiveEvents();
     taken.#bySession = this.#bySession;
     taken.#count = this.#count;
@@ -250,7 +250,7 @@ class LiveEvents {
   }
 
   /** Removes and returns the events that come before an event of a log. */
-  before(sessionId: string, position: number): readonly RuntimeEvent[] {
+  takeBefore(sessionId: string, position: number): readonly RuntimeEvent[] {
     const noticed = this.#bySession.get(sessionId);
     if (noticed === undefined) return NONE;
     const end = noticed.findIndex(({ length }) => length >= position);
@@ -258,7 +258,7 @@ class LiveEvents {
   }
 
   /** The remaining events. */
-  rest(): readonly RuntimeEvent[] {
+  remaining(): readonly RuntimeEvent[] {
     return [...this.#bySession.values()].flat().map(({ event }) => event);
   }
 }

@@ -42,7 +42,7 @@ export class EventWindow {
   }
 
   /** Sets the cursor at which the window begins. */
-  begin(cursor: string): void {
+  startAt(cursor: string): void {
     this.#base = cursor;
     this.#cursor = cursor;
   }
@@ -51,7 +51,7 @@ export class EventWindow {
     if (item.cursor === undefined) this.#live++;
     else this.#cursor = item.cursor;
     this.#entries.push({ item, live: this.#live });
-    if (this.#entries.length >= this.#keep * 2) this.#forget(this.#entries.length - this.#keep);
+    if (this.#entries.length >= this.#keep * 2) this.#dropOldest(this.#entries.length - this.#keep);
   }
 
   item(index: number): FeedItem | undefined {
@@ -73,7 +73,7 @@ export class EventWindow {
     return cursor === this.#base ? this.#start : undefined;
   }
 
-  #forget(count: number): void {
+  #dropOldest(count: number): void {
     for (const { item } of this.#entries.slice(0, count)) this.#base = item.cursor ?? this.#base;
     this.#entries = this.#entries.slice(count);
     this.#start += count;

@@ -2,13 +2,13 @@
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import type { Store } from "../../core/store.ts";
-import { damagedLog, take } from "../../session/read-events.ts";
+import { damagedLogError, takeFirst } from "../../session/read-events.ts";
 import type { OpenSessions } from "../open-sessions.ts";
-import { recordedEvents } from "../recorded-events.ts";
+import { readSessionEvents } from "../recorded-events.ts";
 import type { RuntimeSession } from "../runtime-session.ts";
 import type { FeedItem } from "./feed-item.ts";
 
-export interface LogSourceParts {
+export interface LogSourceOptions {
   readonly open: OpenSessions;
   readonly store: Store | undefined;
 }
@@ -22,36 +22,36 @@ export interface SourcePage {
 const PAGE = 1_000;
 
 export class LogSource {
-  readonly #parts: LogSourceParts;
+  readonly #options: LogSourceOptions;
   /** Sessions that are open here although another process has continued them. */
   readonly #takenOver = new WeakSet<RuntimeSession>();
 
-  constructor(parts: LogSourceParts) {
-    this.#parts = parts;
+  constructor(parts: LogSourceOptions) {
+    this.#options = parts;
   }
 
   get store(): Store | undefined {
-    return this.#parts.store;
+    return this.#options.store;
   }
 
   /** The session if it is open here and its log is current. */
-  openHere(sessionId: string): RuntimeSession | undefined {
-    const session = this.#parts.open.holderOf(sessionId);
+  findOpenSession(sessionId: string): RuntimeSession | undefined {
+    const session = this.#options.open.findById(sessionId);
     if (session === undefined || session.isEphemeral || session.simulated || session.broken !== undefined) return undefined;
     return this.#takenOver.has(session) ? undefined : session;
   }
 
   /** Notes that the store has an event of a session at this position. If the session here is shorter, another process has written the event. */
   noteStored(sessionId: string, position: number): void {
-    const session = this.openHere(sessionId);
+    const session = this.findOpenSession(sessionId);
     if (session?.eventLog !== undefined && position > session.eventLog.length) this.#takenOver.add(session);
   }
 
   /** When the session was created, which distinguishes it from a later session with its id. Undefined if it does not exist, or without a store. */
   async createdAt(sessionId: string): Promise<number | undefined> {
-    const log = this.openHere(sessionId)?.eventLog;
+    const log = this.findOpenSession(sessionId)?.eventLog;
     if (log !== undefined) return log.options.at;
-    const [stored] = (await this.#parts.store?.list({ sessionId })) ?? [];
+    const [stored] = (await this.#options.store?.list({ sessionId })) ?? [];
     return stored?.createdAt;
   }
 
@@ -66,11 +66,11 @@ export class LogSource {
     after: number,
     { limit = PAGE, held }: { readonly limit?: number; readonly held?: RuntimeSession | undefined } = {},
   ): Promise<SourcePage> {
-    const session = this.#parts.store === undefined ? (held ?? this.openHere(sessionId)) : this.openHere(sessionId);
+    const session = this.#options.store === undefined ? (held ?? this.findOpenSession(sessionId)) : this.findOpenSession(sessionId);
     const end = session === undefined ? undefined : await durableLength(session);
     if (session !== undefined && end !== undefined) return this.#readOpen(session, after, Math.min(end, after + limit), end);
-    const { store } = this.#parts;
-    if (store === undefined) throw noSession(sessionId);
+    const { store } = this.#options;
+    if (store === undefined) throw unknownSessionError(sessionId);
     return readStored(store, sessionId, after, limit);
   }
 
@@ -82,7 +82,7 @@ export class LogSource {
     const inMemory = isAlike ? session.logSince(after, upTo) : undefined;
     if (inMemory !== undefined) return { events: inMemory, isEnd };
     const events: SessionEvent[] = [];
-    for await (const event of take(recordedEvents(session, after), upTo - after)) events.push(withoutOutput(event));
+    for await (const event of takeFirst(readSessionEvents(session, after), upTo - after)) events.push(withoutOutput(event));
     return { events, isEnd };
   }
 }
@@ -104,7 +104,7 @@ export async function durableLength(session: RuntimeSession): Promise<number | u
 
 async function readStored(store: Store, sessionId: string, after: number, limit: number): Promise<SourcePage> {
   const { events, next, damage } = await store.read(sessionId, { from: after + 1, limit });
-  if (events.length === 0 && damage !== undefined) throw damagedLog(sessionId, damage);
+  if (events.length === 0 && damage !== undefined) throw damagedLogError(sessionId, damage);
   return { events: events.map(withoutOutput), isEnd: next === undefined && damage === undefined };
 }
 
@@ -115,14 +115,14 @@ function withoutOutput(event: SessionEvent): SessionEvent {
   return Object.freeze(rest);
 }
 
-function noSession(sessionId: string): ToolError {
+function unknownSessionError(sessionId: string): ToolError {
   return new ToolError("not_found", `There is no session ${JSON.stringify(sessionId)}.`);
 }
 
-export function sessionGone(sessionId: string): ToolError {
+export function sessionRemovedError(sessionId: string): ToolError {
   return new ToolError("not_found", `The session ${JSON.stringify(sessionId)} was removed.`);
 }
 
-export function itemOf(event: SessionEvent, sessionId: string, position: number, cursor: string): FeedItem {
+export function toFeedItem(event: SessionEvent, sessionId: string, position: number, cursor: string): FeedItem {
   return Object.freeze({ event, sessionId, position, cursor });
 }

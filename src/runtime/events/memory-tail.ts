@@ -2,13 +2,13 @@
 import { ToolError } from "../../core/error.ts";
 import type { OpenSessions } from "../open-sessions.ts";
 import type { RuntimeSession } from "../runtime-session.ts";
-import { EventTail, type SharedTailParts, type TailPage } from "./event-tail.ts";
+import { EventTail, type SharedTailOptions, type TailPage } from "./event-tail.ts";
 import type { FeedItem } from "./feed-item.ts";
-import { itemOf } from "./log-source.ts";
+import { toFeedItem } from "./log-source.ts";
 
-const KEPT = 10_000;
+const WINDOW_SIZE = 10_000;
 
-export interface MemoryTailParts extends SharedTailParts {
+export interface MemoryTailOptions extends SharedTailOptions {
   readonly open: OpenSessions;
   /** Different from that of any other runtime. */
   readonly id: string;
@@ -19,34 +19,34 @@ export class MemoryTail extends EventTail {
   /** How many events of each session have been ordered already. */
   readonly #known = new WeakMap<RuntimeSession, number>();
   /** Sessions that may have new events. */
-  readonly #moved = new Set<RuntimeSession>();
+  readonly #changed = new Set<RuntimeSession>();
   #count = 0;
 
-  constructor({ open, id, kept, ports }: MemoryTailParts) {
-    super({ keep: KEPT, kept, ports });
+  constructor({ open, id, logged, ports }: MemoryTailOptions) {
+    super({ keep: WINDOW_SIZE, logged, ports });
     this.#id = id
       .toLowerCase()
       .replaceAll(/[^0-9a-z]/gu, "")
       .slice(-12);
     for (const session of open.all()) this.#known.set(session, session.length);
-    this.window.begin(this.#mark(0));
+    this.window.startAt(this.#mark(0));
   }
 
   override normalize(cursor: string): string {
     return cursor === "0" ? this.#mark(0) : cursor;
   }
 
-  moved(session: RuntimeSession): void {
-    this.#moved.add(session);
+  markChanged(session: RuntimeSession): void {
+    this.#changed.add(session);
     this.wake();
   }
 
-  async first(): Promise<string> {
+  async startCursor(): Promise<string> {
     await this.catchUp();
     return this.window.cursor ?? this.#mark(0);
   }
 
-  async check(cursor: string): Promise<void> {
+  async checkCursor(cursor: string): Promise<void> {
     if (!/^(?:\d{1,15}-[0-9a-z]{1,12})$/u.test(cursor))
       throw new ToolError("invalid_argument", `${JSON.stringify(cursor.slice(0, 60))} is not a cursor from which events can be read.`);
     if (this.window.indexAfter(cursor) !== undefined) return;
@@ -62,7 +62,7 @@ export class MemoryTail extends EventTail {
     return { items: [{ gap: { missed, of: "kept" }, cursor: base }], cursor: base, isEnd: false };
   }
 
-  override async kept(cursor: string): Promise<TailPage> {
+  override async readLogged(cursor: string): Promise<TailPage> {
     await this.catchUp();
     const { window } = this;
     const items: FeedItem[] = [];
@@ -75,14 +75,14 @@ export class MemoryTail extends EventTail {
 
   protected async read(cursor: string): Promise<TailPage> {
     const items: FeedItem[] = [];
-    for (const session of this.#moved) {
-      const known = this.#known.get(session) ?? session.baseLength + session.broughtLength;
+    for (const session of this.#changed) {
+      const known = this.#known.get(session) ?? session.baseLength + session.copiedLength;
       const events = session.logSince(known) ?? [];
       this.#known.set(session, known + events.length);
-      this.keepInMind(events);
-      for (const [index, event] of events.entries()) items.push(itemOf(event, session.id, known + index + 1, this.#mark(++this.#count)));
+      this.markLogged(events);
+      for (const [index, event] of events.entries()) items.push(toFeedItem(event, session.id, known + index + 1, this.#mark(++this.#count)));
     }
-    this.#moved.clear();
+    this.#changed.clear();
     return { items, cursor: items.at(-1)?.cursor ?? cursor, isEnd: true };
   }
 

@@ -1,25 +1,25 @@
 /** The end of all logs of a store, in the order in which their events became durable. Its cursors are marks of the store's feed. */
 import { ToolError } from "../../core/error.ts";
-import { CopiedPart, lastCopied } from "../../core/copied-events.ts";
+import { CopiedEventsFinder, findLastCopied } from "../../core/copied-events.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import type { Store } from "../../core/store.ts";
 import type { FeedEntry } from "../../core/store-feed.ts";
-import { EventTail, type SharedTailParts, type TailPage } from "./event-tail.ts";
+import { EventTail, type SharedTailOptions, type TailPage } from "./event-tail.ts";
 import type { FeedItem } from "./feed-item.ts";
-import { durableLength, itemOf, type LogSource } from "./log-source.ts";
+import { durableLength, toFeedItem, type LogSource } from "./log-source.ts";
 
-const KEPT = 2_000;
+const WINDOW_SIZE = 2_000;
 const PAGE = 500;
 /** Maximum number of sessions for which the end of the events copied from a snapshot is remembered. */
 const MAX_REMEMBERED = 10_000;
 
-export interface StoreTailParts extends SharedTailParts {
+export interface StoreTailOptions extends SharedTailOptions {
   readonly store: Store;
   readonly source: LogSource;
 }
 
 /** Events of one session in a page, with consecutive positions. */
-interface Run {
+interface EventRun {
   readonly first: number;
   count: number;
 }
@@ -28,33 +28,33 @@ export class StoreTail extends EventTail {
   readonly #store: Store;
   readonly #source: LogSource;
   /** Position of the last event that came from a snapshot, by session. */
-  readonly #brought = new Map<string, number>();
+  readonly #copiedUntil = new Map<string, number>();
 
-  constructor({ store, source, kept, ports }: StoreTailParts) {
-    super({ keep: KEPT, kept, ports });
+  constructor({ store, source, logged, ports }: StoreTailOptions) {
+    super({ keep: WINDOW_SIZE, logged, ports });
     this.#store = store;
     this.#source = source;
   }
 
-  first(): Promise<string> {
+  startCursor(): Promise<string> {
     return this.#store.feed.latest();
   }
 
-  async check(cursor: string): Promise<void> {
+  async checkCursor(cursor: string): Promise<void> {
     await this.#store.feed.read({ after: cursor, limit: 1 });
-    if (this.window.cursor === undefined) this.beginAt(await this.#store.feed.latest());
+    if (this.window.cursor === undefined) this.startAt(await this.#store.feed.latest());
   }
 
-  protected override async settle(sessionIds: Iterable<string>): Promise<void> {
+  protected override async waitUntilReadable(sessionIds: Iterable<string>): Promise<void> {
     for (const sessionId of sessionIds) {
-      const session = this.#source.openHere(sessionId);
+      const session = this.#source.findOpenSession(sessionId);
       if (session !== undefined) await durableLength(session);
     }
   }
 
   protected async read(cursor: string): Promise<TailPage> {
     const { entries, isFull } = await this.#store.feed.read({ after: cursor, limit: PAGE });
-    const runs = new Map<string, Run>();
+    const runs = new Map<string, EventRun>();
     for (const { sessionId, position } of entries) {
       this.#source.noteStored(sessionId, position);
       const run = runs.get(sessionId);
@@ -63,15 +63,15 @@ export class StoreTail extends EventTail {
     }
     const found = new Map<string, FoundRun>();
     for (const [sessionId, run] of runs) {
-      const events = await this.#events(sessionId, run);
-      found.set(sessionId, { first: run.first, events, brought: await this.#lastBrought(sessionId, run.first, events) });
+      const events = await this.#readEvents(sessionId, run);
+      found.set(sessionId, { first: run.first, events, copiedUntil: await this.#readCopiedUntil(sessionId, run.first, events) });
     }
-    const items = entries.map((entry) => itemAt(entry, found.get(entry.sessionId)));
+    const items = entries.map((entry) => toItem(entry, found.get(entry.sessionId)));
     return { items, cursor: entries.at(-1)?.mark ?? cursor, isEnd: !isFull };
   }
 
   /** Returns as many of the events as can be read; undefined if the session was removed since. */
-  async #events(sessionId: string, { first, count }: Run): Promise<readonly SessionEvent[] | undefined> {
+  async #readEvents(sessionId: string, { first, count }: EventRun): Promise<readonly SessionEvent[] | undefined> {
     const events: SessionEvent[] = [];
     try {
       while (events.length < count) {
@@ -84,16 +84,16 @@ export class StoreTail extends EventTail {
       if (code === "not_found") return undefined;
       if (code !== "corrupt_record") throw thrown;
     }
-    this.keepInMind(events);
+    this.markLogged(events);
     return events;
   }
 
-  async #lastBrought(sessionId: string, first: number, events: readonly SessionEvent[] | undefined): Promise<number> {
+  async #readCopiedUntil(sessionId: string, first: number, events: readonly SessionEvent[] | undefined): Promise<number> {
     if (events === undefined) return 0;
-    const known = first === 1 ? undefined : this.#brought.get(sessionId);
-    const last = known ?? (await this.#findBrought(sessionId, first === 1 ? events[0] : await this.#firstOf(sessionId)));
-    if (this.#brought.size >= MAX_REMEMBERED) this.#brought.clear();
-    this.#brought.set(sessionId, last);
+    const known = first === 1 ? undefined : this.#copiedUntil.get(sessionId);
+    const last = known ?? (await this.#findCopiedUntil(sessionId, first === 1 ? events[0] : await this.#readFirstEvent(sessionId)));
+    if (this.#copiedUntil.size >= MAX_REMEMBERED) this.#copiedUntil.clear();
+    this.#copiedUntil.set(sessionId, last);
     return last;
   }
 
@@ -101,28 +101,28 @@ export class StoreTail extends EventTail {
    * Finds the last event that came from a snapshot. If the first event is of another session, this is an imported branch, which may have begun before
    * the end of the snapshot's events.
    */
-  async #findBrought(sessionId: string, start: SessionEvent | undefined): Promise<number> {
-    const last = lastCopied(start);
+  async #findCopiedUntil(sessionId: string, start: SessionEvent | undefined): Promise<number> {
+    const last = findLastCopied(start);
     if (last === 0 || start?.sessionId === sessionId) return last;
-    const brought = new CopiedPart();
+    const brought = new CopiedEventsFinder();
     let position = 0;
     let isFound = false;
     while (!isFound) {
       const { events } = await this.#source.read(sessionId, position, { limit: PAGE });
       for (const event of events) {
-        brought.notice(event, ++position);
+        brought.add(event, ++position);
         isFound ||= position > last && event.sessionId === sessionId; // after the session's own start, there are no events of an earlier session
       }
       if (events.length === 0) break;
     }
-    return brought.last(sessionId);
+    return brought.findLast(sessionId);
   }
 
   /** The first event of a session; undefined if it cannot be read, and for a branch, whose own events come after everything that it began with. */
-  async #firstOf(sessionId: string): Promise<SessionEvent | undefined> {
+  async #readFirstEvent(sessionId: string): Promise<SessionEvent | undefined> {
     const [stored] = await this.#store.list({ sessionId });
     if (stored === undefined || stored.parent !== undefined) return undefined;
-    return (await this.#events(sessionId, { first: 1, count: 1 }))?.[0];
+    return (await this.#readEvents(sessionId, { first: 1, count: 1 }))?.[0];
   }
 }
 
@@ -131,13 +131,13 @@ interface FoundRun {
   readonly first: number;
   readonly events: readonly SessionEvent[] | undefined;
   /** Position of the last event that came from a snapshot: such events happened elsewhere, and earlier. */
-  readonly brought: number;
+  readonly copiedUntil: number;
 }
 
 /** The feed item of an entry. Events that were removed or came from a snapshot leave only their cursor; damaged events count as missed. */
-function itemAt({ sessionId, position, mark }: FeedEntry, run: FoundRun | undefined): FeedItem {
+function toItem({ sessionId, position, mark }: FeedEntry, run: FoundRun | undefined): FeedItem {
   const event = run?.events?.[position - run.first];
-  const isLeftOut = run?.events === undefined || position <= run.brought;
-  if (event !== undefined && !(isLeftOut && position > 1)) return itemOf(event, sessionId, position, mark);
+  const isLeftOut = run?.events === undefined || position <= run.copiedUntil;
+  if (event !== undefined && !(isLeftOut && position > 1)) return toFeedItem(event, sessionId, position, mark);
   return Object.freeze({ gap: Object.freeze({ missed: isLeftOut ? 0 : 1, of: "damaged" as const }), cursor: mark });
 }

@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
-import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../../core/store-changes.ts";
+import { NO_FOLLOWER, type StoreChange, type StoreFollower } from "../../core/store-changes.ts";
 
 /** How often the store is read while there are readers, in milliseconds: without, and with, change notifications of other processes. */
 const POLL_MS = 500;
@@ -14,41 +14,41 @@ const LIVE_POLL_MS = 2_000;
 const SETTLING_MS = 1_000;
 const SETTLING_POLL_MS = 50;
 /** Shortest time between two reads of the store, in milliseconds, however many notifications arrive. */
-const LEAST_MS = 10;
+const MIN_INTERVAL_MS = 10;
 
-export interface StoreWatchParts {
+export interface StoreWatchOptions {
   readonly store: Store;
   readonly ports: Ports;
   /** Called if a session has an event at this position, written here or elsewhere. */
-  readonly moved: (sessionId: string, position: number) => void;
+  readonly onEvent: (sessionId: string, position: number) => void;
   /** Called if the store no longer has what was read before, for example after a failover: each session may have different events. */
-  readonly lost: () => void;
+  readonly onLost: () => void;
   /** Whether this session has a reader. */
-  readonly isRead: (sessionId: string) => boolean;
+  readonly hasReader: (sessionId: string) => boolean;
 }
 
 export class StoreWatch {
-  readonly #parts: StoreWatchParts;
+  readonly #options: StoreWatchOptions;
   #mark: string | undefined;
   #starting: Promise<void> | undefined;
   #cancel: (() => void) | undefined;
-  #follower: StoreFollower = NOT_FOLLOWED;
+  #follower: StoreFollower = NO_FOLLOWER;
   #isPolling = false;
   #polledAt = -Infinity;
-  #hintedAt = -Infinity;
+  #notifiedAt = -Infinity;
   /** A notification arrived since the last read began. */
   #isBehind = false;
   /** The next read is scheduled as soon as possible. */
   #isDue = false;
   #isWarned = false;
 
-  constructor(parts: StoreWatchParts) {
-    this.#parts = parts;
+  constructor(parts: StoreWatchOptions) {
+    this.#options = parts;
   }
 
   /** Resolves when all writes from now on will be noticed. Idempotent. @throws ToolError as the store, as a rejection */
   async start(): Promise<void> {
-    this.#starting ??= this.#begin();
+    this.#starting ??= this.#startFollowing();
     try {
       await this.#starting;
     } catch (thrown: unknown) {
@@ -62,50 +62,50 @@ export class StoreWatch {
     this.#cancel?.();
     this.#cancel = undefined;
     this.#follower.stop();
-    this.#follower = NOT_FOLLOWED;
+    this.#follower = NO_FOLLOWER;
     this.#starting = undefined;
     this.#mark = undefined;
   }
 
-  async #begin(): Promise<void> {
-    const { store } = this.#parts;
+  async #startFollowing(): Promise<void> {
+    const { store } = this.#options;
     this.#follower.stop();
-    this.#follower = store.follow((change) => this.#hear(change));
+    this.#follower = store.follow((change) => this.#onChange(change));
     this.#mark = await store.feed.latest();
     this.#schedule(this.#pollMs);
   }
 
   get #pollMs(): number {
-    if (this.#parts.ports.clock.now() - this.#hintedAt < SETTLING_MS) return SETTLING_POLL_MS;
+    if (this.#options.ports.clock.now() - this.#notifiedAt < SETTLING_MS) return SETTLING_POLL_MS;
     return this.#follower.isLive ? LIVE_POLL_MS : POLL_MS;
   }
 
-  #hear({ parts, sessionIds }: StoreChange): void {
+  #onChange({ parts, sessionIds }: StoreChange): void {
     if (this.#mark === undefined || !parts.includes("events")) return;
-    if (sessionIds?.some((id) => this.#parts.isRead(id)) === false) return;
+    if (sessionIds?.some((id) => this.#options.hasReader(id)) === false) return;
     this.#isBehind = true;
-    this.#hintedAt = this.#parts.ports.clock.now();
+    this.#notifiedAt = this.#options.ports.clock.now();
     if (!this.#isPolling && !this.#isDue) this.#scheduleSoon();
   }
 
   #scheduleSoon(): void {
-    this.#schedule(Math.max(0, this.#polledAt + LEAST_MS - this.#parts.ports.clock.now()));
+    this.#schedule(Math.max(0, this.#polledAt + MIN_INTERVAL_MS - this.#options.ports.clock.now()));
     this.#isDue = true;
   }
 
   #schedule(waitMs: number): void {
     this.#cancel?.();
     this.#isDue = false;
-    this.#cancel = this.#parts.ports.clock.timer(() => void this.#poll(), waitMs, { background: true });
+    this.#cancel = this.#options.ports.clock.timer(() => void this.#poll(), waitMs, { background: true });
   }
 
   async #poll(): Promise<void> {
     const starting = this.#starting;
     this.#isPolling = true;
     this.#isBehind = false;
-    this.#polledAt = this.#parts.ports.clock.now();
+    this.#polledAt = this.#options.ports.clock.now();
     try {
-      await this.#look(() => this.#starting === starting);
+      await this.#readChanges(() => this.#starting === starting);
       this.#isWarned = false;
     } catch (thrown: unknown) {
       if (this.#starting === starting) this.#warn(ToolError.fromUnknown(thrown, "store_failed"));
@@ -118,25 +118,25 @@ export class StoreWatch {
 
   /** Logs a failure once, until a read succeeds. */
   #warn({ message }: ToolError): void {
-    if (!this.#isWarned) this.#parts.ports.log.warn(`Events of other processes cannot be followed now: ${message}`);
+    if (!this.#isWarned) this.#options.ports.log.warn(`Events of other processes cannot be followed now: ${message}`);
     this.#isWarned = true;
   }
 
-  async #look(isFollowing: () => boolean): Promise<void> {
+  async #readChanges(isFollowing: () => boolean): Promise<void> {
     try {
-      await this.#readOn(isFollowing);
+      await this.#readNewPages(isFollowing);
     } catch (thrown: unknown) {
       if (ToolError.fromUnknown(thrown, "store_failed").code !== "gone" || !isFollowing()) throw thrown;
-      const mark = await this.#parts.store.feed.latest();
+      const mark = await this.#options.store.feed.latest();
       if (!isFollowing()) return;
       this.#mark = mark;
-      this.#parts.lost();
+      this.#options.onLost();
     }
   }
 
   /** Reads all new pages. Readers are notified of each page before the next is read, because a page is not read again if the next one fails. */
-  async #readOn(isFollowing: () => boolean): Promise<void> {
-    const { store, moved } = this.#parts;
+  async #readNewPages(isFollowing: () => boolean): Promise<void> {
+    const { store, onEvent } = this.#options;
     for (let isFull = true; isFull && this.#mark !== undefined;) {
       const page = await store.feed.read({ after: this.#mark });
       if (!isFollowing()) return; // the next start has its own mark
@@ -144,7 +144,7 @@ export class StoreWatch {
       ({ isFull } = page);
       const found = new Map<string, number>();
       for (const { sessionId, position } of page.entries) found.set(sessionId, position);
-      for (const [sessionId, position] of found) moved(sessionId, position);
+      for (const [sessionId, position] of found) onEvent(sessionId, position);
     }
   }
 }

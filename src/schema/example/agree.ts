@@ -1,54 +1,54 @@
 /** Makes the generated values of one object consistent: dates in order, sums that add up, a name and email address of one person. */
 import { isJsonObject } from "../../core/base/json.ts";
-import { countLists, shareLists } from "./relations/lists.ts";
-import { ageOf, oneBody } from "./relations/bodies.ts";
-import { discounted, netPay, repay, spanPrices, withFee } from "./relations/money.ts";
-import { convert, limitParts, orderNumbers } from "./relations/numbers.ts";
-import { workedOut } from "./relations/results.ts";
-import { slugs } from "./relations/titles.ts";
-import { differ } from "./relations/different.ts";
-import { countDays, notYet, orderDates } from "./relations/dates.ts";
-import { onePerson } from "./relations/people.ts";
-import { onePlace } from "./relations/places.ts";
-import { addUp, limitRefund } from "./relations/sums.ts";
-import { type DrawnObject, type Relation, type Step, WholeObject } from "./whole-object.ts";
+import { setListCounts, normalizeShares } from "./relations/lists.ts";
+import { ageFromBirthDate, consistentBody } from "./relations/bodies.ts";
+import { applyDiscount, netPay, loanPayments, limitDayPrices, addFee } from "./relations/money.ts";
+import { convertCurrency, limitParts, orderNumbers } from "./relations/numbers.ts";
+import { expressionResult } from "./relations/results.ts";
+import { slugFromTitle } from "./relations/titles.ts";
+import { differentValues } from "./relations/different.ts";
+import { countDays, clearUnreachedDates, orderDates } from "./relations/dates.ts";
+import { consistentPerson } from "./relations/people.ts";
+import { consistentPlace } from "./relations/places.ts";
+import { sumTotals, limitRefund } from "./relations/sums.ts";
+import { type DrawnObject, type Relation, type ConsistencyStep, DrawnFields } from "./whole-object.ts";
 
 /** In the order in which they are applied: later relations build on earlier ones. */
 const RELATIONS: readonly Relation[] = [
-  differ,
-  onePlace,
-  onePerson,
-  ageOf,
-  oneBody,
-  slugs,
+  differentValues,
+  consistentPlace,
+  consistentPerson,
+  ageFromBirthDate,
+  consistentBody,
+  slugFromTitle,
   orderDates,
   countDays,
-  notYet,
+  clearUnreachedDates,
   orderNumbers,
-  spanPrices,
-  discounted,
+  limitDayPrices,
+  applyDiscount,
   limitParts,
-  convert,
-  repay,
+  convertCurrency,
+  loanPayments,
   netPay,
-  addUp,
-  withFee,
-  workedOut,
+  sumTotals,
+  addFee,
+  expressionResult,
   limitRefund,
-  countLists,
-  shareLists,
+  setListCounts,
+  normalizeShares,
 ];
 
 const MAX_KEPT = 2_000;
 const MAX_KEY = 4_000;
-const kept = new Map<string, readonly Step[]>();
+const stepCache = new Map<string, readonly ConsistencyStep[]>();
 
-export function agree(drawn: DrawnObject): void {
+export function makeConsistent(drawn: DrawnObject): void {
   const key = keyOf(drawn);
-  let steps = kept.get(key);
+  let steps = stepCache.get(key);
   if (steps?.length === 0) return;
-  const object = new WholeObject(drawn);
-  steps ??= stepsFor(object, key);
+  const object = new DrawnFields(drawn);
+  steps ??= createSteps(object, key);
   for (const step of steps) step(object);
 }
 
@@ -62,10 +62,10 @@ function keyOf({ entries }: DrawnObject): string {
   return key;
 }
 
-function stepsFor({ names }: WholeObject, key: string): readonly Step[] {
+function createSteps({ names }: DrawnFields, key: string): readonly ConsistencyStep[] {
   const all = new Set(names);
   const steps = RELATIONS.map((relation) => relation(all)).filter((step) => step !== undefined);
-  if (kept.size >= MAX_KEPT) kept.clear();
-  if (key.length <= MAX_KEY) kept.set(key, steps);
+  if (stepCache.size >= MAX_KEPT) stepCache.clear();
+  if (key.length <= MAX_KEY) stepCache.set(key, steps);
   return steps;
 }

@@ -14,13 +14,13 @@ const MASK = new RegExp(String.raw`(?<![A-Za-z%])(?:${TOKEN})(?:(?:[-/.:, ]|T|'T
 /** A single part of a date counts as a mask only if the text calls it a format. */
 const ALONE = /\bformats? (?:of )?['"`(](DD|MM|HH|mm|dd)['"`)]|['"`(](DD|MM|HH|mm|dd)['"`)] format/u;
 const PIECE = new RegExp(`${TOKEN}|'T'|.`, "gu");
-const LETTERS: ReadonlyMap<string, string> = new Map([
+const PHP_MASKS: ReadonlyMap<string, string> = new Map([
   ["Y-m-d", "YYYY-MM-DD"],
   ["d/m/Y", "DD/MM/YYYY"],
   ["m/d/Y", "MM/DD/YYYY"],
   ["d-m-Y", "DD-MM-YYYY"],
 ]);
-const NAMED: ReadonlyMap<string, Part> = new Map([
+const STRFTIME_PARTS: ReadonlyMap<string, Part> = new Map([
   ["%Y", "year"],
   ["%y", "shortYear"],
   ["%m", "month"],
@@ -33,18 +33,18 @@ const NAMED: ReadonlyMap<string, Part> = new Map([
 ]);
 const MONTH_NAMES = "January February March April May June July August September October November December".split(" ");
 const MAX_KEPT = 500;
-const kept = new Map<string, DateMask>();
+const maskCache = new Map<string, DateMask>();
 
 /** Returns the first mask in a text; undefined if there is none. */
-export function maskIn(text: string): DateMask | undefined {
-  for (const [letters, mask] of LETTERS) if (text.includes(letters)) return dateMask(mask);
+export function findMask(text: string): DateMask | undefined {
+  for (const [letters, mask] of PHP_MASKS) if (text.includes(letters)) return parseMask(mask);
   const alone = ALONE.exec(text)
     ?.slice(1)
     .find((part) => part !== undefined);
-  if (alone !== undefined) return dateMask(alone);
+  if (alone !== undefined) return parseMask(alone);
   for (const [found] of text.matchAll(MASK)) {
     if (!/^[Yy]{4}$/u.test(found) && !/(?:[YyMmDdHhSs]{2}|%\w).*(?:[YyMmDdHhSs]{2}|%\w)/u.test(found)) continue;
-    const mask = dateMask(found);
+    const mask = parseMask(found);
     const parts = mask.pieces.filter((piece) => typeof piece === "string");
     if (parts.length > 1 || parts[0] === "year") return mask;
   }
@@ -52,18 +52,18 @@ export function maskIn(text: string): DateMask | undefined {
 }
 
 /** Returns the mask of a date such as `2024-05-01`, `2024-05-01T10:00:00Z`, `20240501` or `10:30`, if its spelling is unambiguous. */
-export function maskOfDate(text: string): DateMask | undefined {
-  const found = SPELLINGS.find(([pattern]) => pattern.test(text));
-  if (found !== undefined) return dateMask(found[1]);
+export function inferMask(text: string): DateMask | undefined {
+  const found = DATE_FORMATS.find(([pattern]) => pattern.test(text));
+  if (found !== undefined) return parseMask(found[1]);
   const european = /^(\d\d)([/.-])(\d\d)\2\d{4}$/u.exec(text);
   if (european === null) return undefined;
   const [, first, separator, second] = european;
   const isMonthFirst = Number(second) > 12;
   if (!isMonthFirst && !(Number(first) > 12)) return undefined;
-  return dateMask((isMonthFirst ? ["MM", "DD", "YYYY"] : ["DD", "MM", "YYYY"]).join(separator));
+  return parseMask((isMonthFirst ? ["MM", "DD", "YYYY"] : ["DD", "MM", "YYYY"]).join(separator));
 }
 
-const SPELLINGS: readonly (readonly [RegExp, string])[] = [
+const DATE_FORMATS: readonly (readonly [RegExp, string])[] = [
   [/^(?:19|20)\d\d-[01]\d-[0-3]\d$/u, "YYYY-MM-DD"],
   [/^(?:19|20)\d\d\/[01]\d\/[0-3]\d$/u, "YYYY/MM/DD"],
   [/^(?:19|20)\d\d-[01]\d$/u, "YYYY-MM"],
@@ -76,25 +76,25 @@ const SPELLINGS: readonly (readonly [RegExp, string])[] = [
   [/^[0-2]\d:[0-5]\d:[0-5]\d$/u, "HH:MM:SS"],
 ];
 
-export function dateMask(mask: string): DateMask {
-  const known = kept.get(mask);
+export function parseMask(mask: string): DateMask {
+  const known = maskCache.get(mask);
   if (known !== undefined) return known;
   const pieces: (Part | { readonly text: string })[] = [];
   let isAfterHour = false;
   for (const [token] of mask.matchAll(PIECE)) {
-    const part = partOf(token, isAfterHour);
+    const part = maskPartOf(token, isAfterHour);
     isAfterHour ||= part === "hour";
     pieces.push(part ?? { text: token === "'T'" ? "T" : token });
   }
   const read = { pieces, hasDay: pieces.includes("day"), hasTime: pieces.includes("hour") };
-  if (kept.size >= MAX_KEPT) kept.clear();
-  kept.set(mask, read);
+  if (maskCache.size >= MAX_KEPT) maskCache.clear();
+  maskCache.set(mask, read);
   return read;
 }
 
 /** `MM` is the month, but after an hour the minute. */
-function partOf(token: string, isAfterHour: boolean): Part | undefined {
-  const named = NAMED.get(token);
+function maskPartOf(token: string, isAfterHour: boolean): Part | undefined {
+  const named = STRFTIME_PARTS.get(token);
   if (named !== undefined || !/^[YyMmDdHhSs]{2,4}$/u.test(token)) return named;
   if (token.length === 4 && /^y/iu.test(token)) return "year";
   if (token === "MMMM" || token === "MMM") return "monthName";
@@ -113,7 +113,7 @@ function partOf(token: string, isAfterHour: boolean): Part | undefined {
 }
 
 /** @param at milliseconds since 1970; the year must have four digits */
-export function writeDate({ pieces }: DateMask, at: number): string {
+export function formatDate({ pieces }: DateMask, at: number): string {
   const date = new Date(at);
   const two = (value: number): string => String(value).padStart(2, "0");
   const year = String(date.getUTCFullYear()).padStart(4, "0");
@@ -133,7 +133,7 @@ export function writeDate({ pieces }: DateMask, at: number): string {
 const WIDTH: Readonly<Partial<Record<Part, number>>> = { year: 4, shortYear: 2, month: 2, day: 2, hour: 2, minute: 2, second: 2 };
 
 /** Parses a date to milliseconds since 1970; undefined if the text does not match the mask. */
-export function readDate({ pieces }: DateMask, text: string): number | undefined {
+export function parseDate({ pieces }: DateMask, text: string): number | undefined {
   const read: Partial<Record<Part, number>> = {};
   let at = 0;
   for (const piece of pieces) {

@@ -1,7 +1,7 @@
 /** Reads and writes the dates in examples, in the spellings used there. */
 import type { JsonValue } from "../../core/base/json.ts";
 
-interface ReadDate {
+interface ParsedDate {
   /** Milliseconds since 1970; for a time of day, since midnight. */
   readonly at: number;
   /** Whether it is a time of day, without a date. */
@@ -14,10 +14,10 @@ const DATE = /^(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d)?(\.\d+)?(Z|[+-]\d\d:
 const TIME = /^(\d\d):(\d\d)(:\d\d)?(Z)?$/u;
 const DAY = 86_400_000;
 /** Length of an ISO date with a year up to 9999. */
-const LONGEST_ISO = 24;
+const MAX_ISO_LENGTH = 24;
 
 /** Parses a date or time of day in ISO 8601; undefined for anything else. */
-export function dateOf(value: JsonValue | undefined): ReadDate | undefined {
+export function parseIsoDate(value: JsonValue | undefined): ParsedDate | undefined {
   if (typeof value !== "string" || value.length > 40) return undefined;
   const time = TIME.exec(value);
   if (time !== null) return { at: (Number(time[1]) * 60 + Number(time[2])) * 60_000, isTime: true, hasTime: true };
@@ -28,7 +28,7 @@ export function dateOf(value: JsonValue | undefined): ReadDate | undefined {
 }
 
 /** Writes a moment in the spelling of another date. */
-export function dateTextLike(model: JsonValue | undefined, at: number): string {
+export function formatDateLike(model: JsonValue | undefined, at: number): string {
   const text = String(model);
   const time = TIME.exec(text);
   if (time !== null) {
@@ -42,20 +42,20 @@ export function dateTextLike(model: JsonValue | undefined, at: number): string {
       ? 0
       : Number(`${zone.slice(0, 1)}1`) * (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4))) * 60_000;
   const iso = new Date(at + shift).toISOString();
-  if (iso.length > LONGEST_ISO) return text;
+  if (iso.length > MAX_ISO_LENGTH) return text;
   if (found?.[3] === undefined) return iso.slice(0, 10);
   return `${iso.slice(0, 10)}${found[2] ?? "T"}${iso.slice(11, 16)}${found[4] === undefined ? "" : ":00"}${zone ?? ""}`;
 }
 
 /** Returns the day of a date; undefined for a time of day and for anything else. */
-export function dayOf(value: JsonValue | undefined): string | undefined {
-  const date = dateOf(value);
+export function isoDayOf(value: JsonValue | undefined): string | undefined {
+  const date = parseIsoDate(value);
   return date === undefined || date.isTime ? undefined : String(value).slice(0, 10);
 }
 
 /** Moves a date to a day from `from` to `to`, keeping its time and spelling. */
-export function onDays(text: string, { from, to }: { readonly from: string; readonly to: string }): string {
-  const date = dateOf(text);
+export function moveToDays(text: string, { from, to }: { readonly from: string; readonly to: string }): string {
+  const date = parseIsoDate(text);
   const [first, last] = [Date.parse(from), Date.parse(to)];
   if (date === undefined || date.isTime || Number.isNaN(first) || Number.isNaN(last)) return text;
   const days = Math.max(0, Math.floor((last - first) / DAY));

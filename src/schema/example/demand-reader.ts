@@ -1,19 +1,19 @@
 /** Reads what a schema requires of one value: follows references and chooses branches. */
 import { type SchemaNode, type SchemaResource, TYPE_BITS, type RawSchema } from "../compiled-schema.ts";
-import { dialectNamed } from "../references/dialects.ts";
+import { getDialect } from "../references/dialects.ts";
 import { RECURSIVE_ANCHOR } from "../keywords/reference-keywords.ts";
 import type { CompiledDocument } from "../schema-compiler.ts";
-import { own } from "../../core/base/own.ts";
-import { Demand, type Part, asObject } from "./demand.ts";
+import { getOwn } from "../../core/base/own.ts";
+import { Demand, type Part, toRawSchema } from "./demand.ts";
 
 /** How the branches of a schema are chosen in one reading. */
-export interface Choosing {
+export interface BranchChoice {
   /** Number of the attempt, from 0; each attempt chooses differently. */
   readonly attempt: number;
   /** Offset of the first choice, so that not all examples take the first branch. Integer ≥ 0. */
   readonly start: number;
   /** Whether the smallest branch is preferred. */
-  readonly lean: boolean;
+  readonly isMinimal: boolean;
 }
 
 /** Maximum number of subschemas read for one value. */
@@ -25,32 +25,32 @@ export class DemandReader {
   visits = 0;
   readonly #document: CompiledDocument;
   /** Demands of single subschemas that leave no choice. */
-  readonly #known = new Map<SchemaNode, Demand>();
+  readonly #cachedDemands = new Map<SchemaNode, Demand>();
 
   constructor(document: CompiledDocument) {
     this.#document = document;
   }
 
   /** Returns the subschema of a keyword; undefined if it requires nothing. */
-  part(raw: unknown): Part | undefined {
+  findSubschema(raw: unknown): Part | undefined {
     if (raw === false) return false;
     return typeof raw === "object" && raw !== null ? this.#document.nodes.get(raw as RawSchema) : undefined; // only used as a key
   }
 
   /** Returns the cached demand of a single subschema that leaves no choice. */
-  known(parts: readonly Part[]): Demand | undefined {
+  findCached(parts: readonly Part[]): Demand | undefined {
     const [first] = parts;
-    return parts.length === 1 && first !== undefined && first !== false ? this.#known.get(first) : undefined;
+    return parts.length === 1 && first !== undefined && first !== false ? this.#cachedDemands.get(first) : undefined;
   }
 
   /** Returns the combined demand of the parts; undefined if no value can match. */
-  read(parts: readonly Part[], choosing: Choosing): Demand | undefined {
+  read(parts: readonly Part[], choosing: BranchChoice): Demand | undefined {
     const [first] = parts;
     const single = parts.length === 1 && first !== undefined && first !== false ? first : undefined;
     const reading = new Reading(this, this.#document.root.resource, choosing);
     for (const part of parts) if (part === false || !reading.visit(part)) return undefined;
     const { demand } = reading;
-    if (single !== undefined && !demand.choosing) this.#known.set(single, demand);
+    if (single !== undefined && !demand.hasChoices) this.#cachedDemands.set(single, demand);
     return demand;
   }
 }
@@ -59,11 +59,11 @@ class Reading {
   readonly demand = new Demand();
   readonly #reader: DemandReader;
   readonly #outermost: SchemaResource;
-  readonly #choosing: Choosing;
+  readonly #choosing: BranchChoice;
   readonly #seen = new Set<SchemaNode>();
   #choices = 0;
 
-  constructor(reader: DemandReader, outermost: SchemaResource, choosing: Choosing) {
+  constructor(reader: DemandReader, outermost: SchemaResource, choosing: BranchChoice) {
     this.#reader = reader;
     this.#outermost = outermost;
     this.#choosing = choosing;
@@ -76,10 +76,10 @@ class Reading {
     this.#seen.add(node);
     this.#reader.visits++;
     const { raw } = node;
-    const hidesSiblings = dialectNamed(node.resource.dialect).besideRef !== -1 && Object.hasOwn(raw, "$ref");
+    const hidesSiblings = getDialect(node.resource.dialect).refSiblingBits !== -1 && Object.hasOwn(raw, "$ref");
     if (!hidesSiblings) this.demand.add(raw);
     for (const target of this.#targets(node)) if (!this.visit(target)) return false;
-    return hidesSiblings || (this.#visitBranches(raw) && this.#visitConditions(raw) && this.#visitDependent(raw) && this.#refuse(raw));
+    return hidesSiblings || (this.#visitBranches(raw) && this.#visitConditions(raw) && this.#visitDependent(raw) && this.#applyNot(raw));
   }
 
   /** Returns the targets of a subschema's references. */
@@ -93,59 +93,59 @@ class Reading {
   }
 
   #dynamicTarget({ raw, resource }: SchemaNode): SchemaNode | undefined {
-    const uri = own(raw, "$dynamicRef");
+    const uri = getOwn(raw, "$dynamicRef");
     const name = typeof uri === "string" ? uri.slice(uri.indexOf("#") + 1) : RECURSIVE_ANCHOR;
     return this.#outermost.dynamicAnchors.get(name) ?? resource.dynamicAnchors.get(name);
   }
 
   #visitBranches(raw: RawSchema): boolean {
     for (const keyword of LISTED) {
-      const list = own(raw, keyword);
+      const list = getOwn(raw, keyword);
       if (!Array.isArray(list)) continue;
       if (keyword === "allOf") {
         for (const branch of list) if (!this.#visitRaw(branch)) return false;
         continue;
       }
       this.demand.needsCheck = true;
-      this.demand.choosing = true;
-      if (!this.#visitRaw(this.#chosen(list))) return false;
+      this.demand.hasChoices = true;
+      if (!this.#visitRaw(this.#chooseBranch(list))) return false;
     }
     return true;
   }
 
   #visitRaw(raw: unknown): boolean {
-    const part = this.#reader.part(raw);
+    const part = this.#reader.findSubschema(raw);
     return part === undefined || (part !== false && this.visit(part));
   }
 
   /** Chooses a branch. Branches for null come last, or first if the smallest is preferred. */
-  #chosen(branches: readonly unknown[]): unknown {
+  #chooseBranch(branches: readonly unknown[]): unknown {
     const allowed = branches.filter((branch) => branch !== false);
-    const isNull = (branch: unknown): boolean => own(asObject(branch), "type") === "null" || own(asObject(branch), "const") === null;
+    const isNull = (branch: unknown): boolean => getOwn(toRawSchema(branch), "type") === "null" || getOwn(toRawSchema(branch), "const") === null;
     const usual = allowed.filter((branch) => !isNull(branch));
     const nulls = allowed.filter(isNull);
-    const { attempt, start, lean } = this.#choosing;
-    const shift = lean ? 0 : start + this.#choices++;
+    const { attempt, start, isMinimal } = this.#choosing;
+    const shift = isMinimal ? 0 : start + this.#choices++;
     const turned = usual.map((_, index) => usual[(index + shift) % usual.length]);
-    const ordered = lean ? [...nulls, ...turned.toSorted((a, b) => weight(a) - weight(b))] : [...turned, ...nulls];
+    const ordered = isMinimal ? [...nulls, ...turned.toSorted((a, b) => branchSize(a) - branchSize(b))] : [...turned, ...nulls];
     return ordered.length === 0 ? false : ordered[attempt % ordered.length];
   }
 
   #visitConditions(raw: RawSchema): boolean {
-    const condition = own(raw, "if");
-    if (condition === undefined || (own(raw, "then") === undefined && own(raw, "else") === undefined)) return true;
+    const condition = getOwn(raw, "if");
+    if (condition === undefined || (getOwn(raw, "then") === undefined && getOwn(raw, "else") === undefined)) return true;
     this.demand.needsCheck = true;
-    this.demand.choosing = true;
-    if ((this.#choosing.attempt + this.#choosing.start) % 2 === 1) return this.#visitRaw(own(raw, "else") ?? true);
-    return this.#visitRaw(condition) && this.#visitRaw(own(raw, "then") ?? true);
+    this.demand.hasChoices = true;
+    if ((this.#choosing.attempt + this.#choosing.start) % 2 === 1) return this.#visitRaw(getOwn(raw, "else") ?? true);
+    return this.#visitRaw(condition) && this.#visitRaw(getOwn(raw, "then") ?? true);
   }
 
   #visitDependent(raw: RawSchema): boolean {
     for (const keyword of ["dependentSchemas", "dependencies"]) {
-      for (const [name, schema] of Object.entries(asObject(own(raw, keyword)))) {
+      for (const [name, schema] of Object.entries(toRawSchema(getOwn(raw, keyword)))) {
         if (Array.isArray(schema)) continue;
         this.demand.needsCheck = true;
-        if (!this.demand.required.has(name)) this.demand.avoided.add(name);
+        if (!this.demand.required.has(name)) this.demand.avoidedNames.add(name);
         else if (!this.#visitRaw(schema)) return false;
       }
     }
@@ -153,28 +153,28 @@ class Reading {
   }
 
   /** Adds the simple cases of a `not` to the demand; the rest is left to the check of the value. */
-  #refuse(raw: RawSchema): boolean {
-    const refused = own(raw, "not");
+  #applyNot(raw: RawSchema): boolean {
+    const refused = getOwn(raw, "not");
     if (refused === undefined) return true;
     if (refused === true) return false;
-    const schema = asObject(refused);
+    const schema = toRawSchema(refused);
     this.demand.needsCheck = refused !== false;
-    this.demand.choosing = true;
+    this.demand.hasChoices = true;
     const keywords = Object.keys(schema);
-    const type = own(schema, "type");
+    const type = getOwn(schema, "type");
     if (keywords.length === 1 && type !== undefined) {
       const names: readonly unknown[] = Array.isArray(type) ? type : [type];
       for (const name of names) this.demand.types &= ~(typeof name === "string" ? (TYPE_BITS.get(name) ?? 0) : 0);
     }
-    const required = own(schema, "required");
-    if (keywords.length === 1 && Array.isArray(required)) for (const name of required) this.demand.avoided.add(String(name));
+    const required = getOwn(schema, "required");
+    if (keywords.length === 1 && Array.isArray(required)) for (const name of required) this.demand.avoidedNames.add(String(name));
     return true;
   }
 }
 
 /** Estimates the size of a branch; branches with references count as the largest. */
-function weight(branch: unknown): number {
-  const raw = asObject(branch);
+function branchSize(branch: unknown): number {
+  const raw = toRawSchema(branch);
   if (Object.hasOwn(raw, "$ref") || Object.hasOwn(raw, "$dynamicRef")) return 1_000;
-  return Object.keys(asObject(own(raw, "properties"))).length + (Object.hasOwn(raw, "items") ? 10 : 0);
+  return Object.keys(toRawSchema(getOwn(raw, "properties"))).length + (Object.hasOwn(raw, "items") ? 10 : 0);
 }

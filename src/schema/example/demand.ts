@@ -1,5 +1,5 @@
 /** The requirements for a value, combined from all subschemas of one place. */
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { ANY_TYPE, type RawSchema, type SchemaNode, TYPE_BITS } from "../compiled-schema.ts";
@@ -27,7 +27,7 @@ export class Demand {
   /** undefined = any value. */
   choices: readonly JsonValue[] | undefined = undefined;
   /** Values given in the schema: examples and the default. */
-  readonly shown: JsonValue[] = [];
+  readonly exampleValues: JsonValue[] = [];
   minimum = -Infinity;
   maximum = Infinity;
   aboveMinimum = false;
@@ -51,18 +51,18 @@ export class Demand {
   readonly propertyNames: unknown[] = [];
   readonly required = new Set<string>();
   /** Names that are required if a property is present. */
-  readonly needs = new Map<string, readonly string[]>();
+  readonly dependentNames = new Map<string, readonly string[]>();
   /** Names that are better left out, since they add more rules. */
-  readonly avoided = new Set<string>();
+  readonly avoidedNames = new Set<string>();
   /** Whether some requirements cannot be combined with the others, so that a value must be validated. */
   needsCheck = false;
   /** Whether another attempt can choose other branches. */
-  choosing = false;
+  hasChoices = false;
 
   /** Adds the keywords of one subschema that apply directly to the value. */
   add(raw: RawSchema): void {
     this.#addTypes(raw);
-    this.#addShown(raw);
+    this.#addExamples(raw);
     this.#addNumbers(raw);
     this.#addTexts(raw);
     this.#addItems(raw);
@@ -70,19 +70,19 @@ export class Demand {
   }
 
   #addTypes(raw: RawSchema): void {
-    const type = own(raw, "type");
+    const type = getOwn(raw, "type");
     if (type !== undefined) {
       const names: readonly unknown[] = Array.isArray(type) ? type : [type];
       let bits = 0;
       for (const name of names) bits |= (typeof name === "string" ? TYPE_BITS.get(name) : undefined) ?? 0;
       this.types &= bits;
     }
-    if (Object.hasOwn(raw, "const")) this.#choose([json(raw["const"])]);
-    const choices = own(raw, "enum");
-    if (Array.isArray(choices)) this.#choose(choices.map(json));
+    if (Object.hasOwn(raw, "const")) this.#narrowChoices([toJson(raw["const"])]);
+    const choices = getOwn(raw, "enum");
+    if (Array.isArray(choices)) this.#narrowChoices(choices.map(toJson));
   }
 
-  #choose(choices: readonly JsonValue[]): void {
+  #narrowChoices(choices: readonly JsonValue[]): void {
     const before = this.choices;
     if (before === undefined) {
       this.choices = choices;
@@ -92,11 +92,11 @@ export class Demand {
     this.choices = before.filter((choice) => texts.has(canonicalJson(choice)));
   }
 
-  #addShown(raw: RawSchema): void {
-    const examples = own(raw, "examples");
-    if (Array.isArray(examples)) this.shown.push(...examples.slice(0, MAX_SHOWN).map(json));
-    for (const keyword of ["example", "default"]) if (Object.hasOwn(raw, keyword)) this.shown.push(json(raw[keyword]));
-    const description = own(raw, "description");
+  #addExamples(raw: RawSchema): void {
+    const examples = getOwn(raw, "examples");
+    if (Array.isArray(examples)) this.exampleValues.push(...examples.slice(0, MAX_SHOWN).map(toJson));
+    for (const keyword of ["example", "default"]) if (Object.hasOwn(raw, keyword)) this.exampleValues.push(toJson(raw[keyword]));
+    const description = getOwn(raw, "description");
     if (typeof description === "string" && this.description === "") this.description = description;
   }
 
@@ -117,24 +117,24 @@ export class Demand {
   #addTexts(raw: RawSchema): void {
     this.minLength = Math.max(this.minLength, numberOf(raw, "minLength") ?? 0);
     this.maxLength = Math.min(this.maxLength, numberOf(raw, "maxLength") ?? Infinity);
-    const pattern = own(raw, "pattern");
+    const pattern = getOwn(raw, "pattern");
     if (typeof pattern === "string") this.patterns.push(pattern);
-    const format = own(raw, "format");
+    const format = getOwn(raw, "format");
     if (typeof format === "string") this.format = format;
-    else if (own(raw, "contentEncoding") === "base64") this.format ??= "byte";
+    else if (getOwn(raw, "contentEncoding") === "base64") this.format ??= "byte";
   }
 
   #addItems(raw: RawSchema): void {
     this.minItems = Math.max(this.minItems, numberOf(raw, "minItems") ?? 0);
     this.maxItems = Math.min(this.maxItems, numberOf(raw, "maxItems") ?? Infinity);
-    this.unique ||= own(raw, "uniqueItems") === true;
-    const prefixItems = own(raw, "prefixItems");
-    const items = own(raw, "items");
-    const [prefix, rest] = Array.isArray(items) ? [items, own(raw, "additionalItems")] : [prefixItems, items];
+    this.unique ||= getOwn(raw, "uniqueItems") === true;
+    const prefixItems = getOwn(raw, "prefixItems");
+    const items = getOwn(raw, "items");
+    const [prefix, rest] = Array.isArray(items) ? [items, getOwn(raw, "additionalItems")] : [prefixItems, items];
     if (rest !== undefined || Array.isArray(prefix)) this.itemRules.push({ prefix: Array.isArray(prefix) ? prefix : [], rest });
-    const contains = own(raw, "contains");
+    const contains = getOwn(raw, "contains");
     if (contains !== undefined) this.contains.push({ schema: contains, least: numberOf(raw, "minContains") ?? 1 });
-    const others = own(raw, "unevaluatedItems");
+    const others = getOwn(raw, "unevaluatedItems");
     if (others !== undefined) this.otherItems.push(others);
     this.needsCheck ||= contains !== undefined || others !== undefined;
   }
@@ -142,24 +142,24 @@ export class Demand {
   #addProperties(raw: RawSchema): void {
     this.minProperties = Math.max(this.minProperties, numberOf(raw, "minProperties") ?? 0);
     this.maxProperties = Math.min(this.maxProperties, numberOf(raw, "maxProperties") ?? Infinity);
-    const properties = own(raw, "properties");
-    const patterns = own(raw, "patternProperties");
-    const additional = own(raw, "additionalProperties");
+    const properties = getOwn(raw, "properties");
+    const patterns = getOwn(raw, "patternProperties");
+    const additional = getOwn(raw, "additionalProperties");
     if (properties !== undefined || patterns !== undefined || additional !== undefined)
-      this.propertyRules.push({ properties: asObject(properties), patterns: asObject(patterns), additional });
-    const required = own(raw, "required");
+      this.propertyRules.push({ properties: toRawSchema(properties), patterns: toRawSchema(patterns), additional });
+    const required = getOwn(raw, "required");
     if (Array.isArray(required)) for (const name of required) this.required.add(String(name));
-    const names = own(raw, "propertyNames");
+    const names = getOwn(raw, "propertyNames");
     if (names !== undefined) this.propertyNames.push(names);
-    const others = own(raw, "unevaluatedProperties");
+    const others = getOwn(raw, "unevaluatedProperties");
     if (others !== undefined) this.otherProperties.push(others);
     this.needsCheck ||= others !== undefined || names !== undefined;
-    for (const keyword of ["dependentRequired", "dependencies"]) this.#addNeeds(asObject(own(raw, keyword)));
+    for (const keyword of ["dependentRequired", "dependencies"]) this.#addDependentNames(toRawSchema(getOwn(raw, keyword)));
   }
 
-  #addNeeds(map: RawSchema): void {
+  #addDependentNames(map: RawSchema): void {
     for (const [name, needed] of Object.entries(map)) {
-      if (Array.isArray(needed)) this.needs.set(name, [...(this.needs.get(name) ?? []), ...needed.map(String)]);
+      if (Array.isArray(needed)) this.dependentNames.set(name, [...(this.dependentNames.get(name) ?? []), ...needed.map(String)]);
     }
   }
 }
@@ -167,17 +167,17 @@ export class Demand {
 const MAX_SHOWN = 20;
 const NOTHING: RawSchema = Object.freeze({});
 
-export function asObject(value: unknown): RawSchema {
+export function toRawSchema(value: unknown): RawSchema {
   return isJsonObject(value) ? value : NOTHING;
 }
 
 function numberOf(raw: RawSchema, keyword: string): number | undefined {
-  const value = own(raw, keyword);
+  const value = getOwn(raw, keyword);
   return typeof value === "number" ? value : undefined;
 }
 
 /** Narrows a part of a schema to JSON. */
-function json(value: unknown): JsonValue {
+function toJson(value: unknown): JsonValue {
   if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
   const part: JsonValue | undefined = isJsonObject(value) ? value : Array.isArray(value) ? value : undefined;
   return part ?? null;

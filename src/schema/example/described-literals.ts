@@ -10,20 +10,20 @@ export interface Literal {
 export interface Literals {
   readonly choices: readonly Literal[];
   readonly examples: readonly Literal[];
-  readonly fallback: Literal | undefined;
+  readonly defaultValue: Literal | undefined;
 }
 
 const QUOTED =
   /`([^`\n]{1,60})`|(?<!\w)'([^'\n]{1,60})'(?!\w)|"([^"\n]{1,60})"|\u201c([^\u201d\n]{1,60})\u201d|\u2018([^\u2019\n]{1,60})\u2019|\*\*([^*\n]{1,40})\*\*/gu;
-const EXAMPLE =
+const EXAMPLE_LEAD =
   /(?:\be\.? ?g\b\.?|\bfor (?:example|instance)\b|\bexamples?(?: values?)?\b(?: are| is| include)?|\bsuch as|\blike|\bi\.e\.)[\s,:(=[]*$/iu;
-const FALLBACK = /\bdefaults?\b(?: value)?(?: is| are| to|:|=| of| being| will be| set to)?[\s:(=[]*$/iu;
+const DEFAULT_LEAD = /\bdefaults?\b(?: value)?(?: is| are| to|:|=| of| being| will be| set to)?[\s:(=[]*$/iu;
 const FORMAT = /\b(?:formats?|formatted(?: as)?|pattern|the form)\b(?: is| of| as|:)?[\s:([{]*$/iu;
-const OFFERED =
+const CHOICES_LEAD =
   /\b(?:one of(?: the)?(?: following)?(?: \w+)?|(?:accepted|acceptable|valid|allowed|possible|supported|available|permitted|known) (?:\w+ ){0,2}(?:are|is|include|includes)|(?:values|options|choices|types|modes) (?:are|include|can be|must be)|options|values|choices|enum|either|supports|(?:can|may|must|should|could) be(?: either| one of| set to)?|specify|use|set to)[\s:([{=,]*$/iu;
 
 /** Matches after quoted words that are names of other parameters. */
-const OF_OTHERS =
+const NAMES_OTHER_PARAMETER =
   /^,?\s(?:must|should|is|are|has to|have to|needs? to) (?:be )?(?:specified|provided|required|given|set|present|used)|^\s(?:parameters?|fields?|endpoint|operation|API)\b/iu;
 
 interface Run {
@@ -39,25 +39,25 @@ const GAP =
   /^\s?(?:\([^()]{0,60}\))?(?: (?:for|to) [^,;`'"]{1,40}?| means [^,;`'"]{1,30}?|\s?[-=:] ?[^,;|`'"]{1,30}?)?\s?(?:[,;/|\n]\s*(?:or|and)?|or|and)\s*(?:[a-z]{1,12} )?$/iu;
 
 /** @param text limited in length by the caller */
-export function literalRuns(text: string): Literals {
+export function findLiterals(text: string): Literals {
   const choices: Literal[] = [];
   const examples: Literal[] = [];
   let fallback: Literal | undefined;
-  for (const { literals, start, end, joinedByOr } of quotedRuns(text)) {
+  for (const { literals, start, end, joinedByOr } of findQuotedRuns(text)) {
     const before = text.slice(Math.max(0, start - 70), start);
-    if (FALLBACK.test(before)) fallback ??= literals[0];
-    else if (FORMAT.test(before) || OF_OTHERS.test(text.slice(end, end + 40))) continue;
-    else if (EXAMPLE.test(before)) examples.push(...literals);
-    else if (OFFERED.test(before) ? literals.length > 1 || choices.length > 0 : joinedByOr || literals.length > 2)
+    if (DEFAULT_LEAD.test(before)) fallback ??= literals[0];
+    else if (FORMAT.test(before) || NAMES_OTHER_PARAMETER.test(text.slice(end, end + 40))) continue;
+    else if (EXAMPLE_LEAD.test(before)) examples.push(...literals);
+    else if (CHOICES_LEAD.test(before) ? literals.length > 1 || choices.length > 0 : joinedByOr || literals.length > 2)
       choices.push(...literals);
   }
-  fallback ??= bareFallback(text);
-  if (examples.length === 0) examples.push(...bareExamples(text));
-  if (choices.length === 0) choices.push(...bareChoices(text));
-  return { choices: distinct(choices), examples: distinct(examples), fallback: isNothing(fallback) ? undefined : fallback };
+  fallback ??= findBareDefault(text);
+  if (examples.length === 0) examples.push(...findBareExamples(text));
+  if (choices.length === 0) choices.push(...findBareChoices(text));
+  return { choices: distinct(choices), examples: distinct(examples), defaultValue: isNothing(fallback) ? undefined : fallback };
 }
 
-function quotedRuns(text: string): readonly Run[] {
+function findQuotedRuns(text: string): readonly Run[] {
   const runs: Run[] = [];
   let end = 0;
   for (const found of text.matchAll(QUOTED)) {
@@ -81,31 +81,31 @@ function quotedRuns(text: string): readonly Run[] {
 const BARE_FALLBACK =
   /\bdefaults?\b(?: value)?(?: is| to|:|=| of)?\s*(?::\s*)?(-?\d+(?:\.\d+)?(?![\w:/-])|true\b|false\b|[A-Za-z][\w-]{0,20}(?=[.,)]|$))/iu;
 
-function bareFallback(text: string): Literal | undefined {
+function findBareDefault(text: string): Literal | undefined {
   const found = BARE_FALLBACK.exec(text)?.[1];
-  return found === undefined ? undefined : bare(found);
+  return found === undefined ? undefined : unquoted(found);
 }
 
 const BARE_EXAMPLE = /\bi\.e\.[,:]?\s+|\be\.? ?g\b\.?[,:]?\s+|\bfor (?:example|instance)[,:]?\s+|\bexamples?\s?[:=]\s*|\bsuch as:?\s+/iu;
 /** The explanation that ends an example. */
 const EXPLAINED = /\s(?:for|will|which|to|means|is|are|=|in|as|where|when|if|corresponds|represents|-)\s.*$/su;
 
-function bareExamples(text: string): readonly Literal[] {
+function findBareExamples(text: string): readonly Literal[] {
   const lead = BARE_EXAMPLE.exec(text);
   if (lead === null) return [];
   const [list = ""] = text.slice(lead.index + lead[0].length).split(/[)\]\n;]|\.(?=\s|$)/u, 1);
   const isLoose = /such as/iu.test(lead[0]);
-  const told = itemsOf(list.replace(/,?\s?etc\.?$/u, ""));
+  const told = splitItems(list.replace(/,?\s?etc\.?$/u, ""));
   const explained = told.findIndex((item) => EXPLAINED.test(item));
   const items = told.slice(0, explained < 0 ? told.length : explained + 1).map((item) => item.replace(EXPLAINED, "").trim());
   const limit = isLoose ? /^[\w.+:-]{1,24}$/u : /^[^\s"'`{}]{1,40}(?: [^\s"'`{}]{1,20}){0,3}$/u;
   const fitting = items.filter((item) => limit.test(item) && !/:\s|^(?:the|a|an|by|in|if|when|this|any|all|your|etc)\b/iu.test(item));
   return fitting.length === items.length && items.length > 0
-    ? fitting.map(bare)
+    ? fitting.map(unquoted)
     : fitting
         .slice(0, 1)
         .filter(() => !isLoose)
-        .map(bare);
+        .map(unquoted);
 }
 
 const BARE_OFFER =
@@ -118,27 +118,27 @@ const PIPED = /(?<![\w|])((?:[\w.+-]{1,24}\s?\|\s?){1,12}[\w.+-]{1,24})(?![\w|])
 const NOT_VALUES =
   /^(?:the|a|an|any|all|these|this|that|following|positive|negative|zero|empty|provided|unique|valid|used|between|integer|string|number|greater|less|both|none|by|in|to|from|with|via|for|and|or|you|it|values?|options?|more|other|here|set|not|no)$/iu;
 
-function bareChoices(text: string): readonly Literal[] {
+function findBareChoices(text: string): readonly Literal[] {
   const pair = WHOLE_PAIR.exec(text.trim());
-  if (pair !== null) return [bare(pair[1] ?? ""), bare(pair[2] ?? "")];
+  if (pair !== null) return [unquoted(pair[1] ?? ""), unquoted(pair[2] ?? "")];
   const piped = PIPED.exec(text)?.[1] ?? IN_BRACKETS.exec(text)?.[1];
   if (piped !== undefined && !/^(?:and\/or|\d+\/\d+)/u.test(piped)) {
     const items = piped.includes("|") ? piped.split("|") : piped.split(/,? or |\//u);
     const values = items.map((item) => item.trim());
-    if (/\||\bor\b/u.test(piped) && values.every((item) => !NOT_VALUES.test(item))) return values.map(bare);
+    if (/\||\bor\b/u.test(piped) && values.every((item) => !NOT_VALUES.test(item))) return values.map(unquoted);
   }
   const lead = BARE_OFFER.exec(text);
   if (lead === null) return [];
   const [list = ""] = text.slice(lead.index + lead[0].length).split(/\.(?=\s|$)|\n\n|;/u, 1);
-  const items = itemsOf(list.replace(/^[[({]/u, "").replace(/[\])}]$/u, ""));
+  const items = splitItems(list.replace(/^[[({]/u, "").replace(/[\])}]$/u, ""));
   const isTight = /either|one of/iu.test(lead[0]) && !/:/u.test(lead[0]);
   const fits = isTight ? /^[\w.+-]{1,24}$/u : /^[\w.+&/-]{1,24}(?: [\w.+&/-]{1,16})?$/u;
   const isList = items.length > 1 && items.every((item) => fits.test(item) && !item.split(" ").some((word) => NOT_VALUES.test(word)));
-  return isList ? items.map(bare) : [];
+  return isList ? items.map(unquoted) : [];
 }
 
 /** Returns the parts of "a, b or c", without texts in parentheses. */
-function itemsOf(list: string): readonly string[] {
+function splitItems(list: string): readonly string[] {
   return list
     .replaceAll(/\([^()]*\)/gu, "")
     .split(/,\s?(?:or|and)\s|,|\s(?:or|and)\s|\s?\|\s?/u)
@@ -151,7 +151,7 @@ function itemsOf(list: string): readonly string[] {
     .filter((item) => item !== "");
 }
 
-function bare(text: string): Literal {
+function unquoted(text: string): Literal {
   return { text, quoted: false };
 }
 

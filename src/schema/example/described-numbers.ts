@@ -1,6 +1,6 @@
 /** Reads the bounds of a number from a description. */
 
-export interface ToldBounds {
+export interface DescribedBounds {
   readonly minimum: number;
   readonly maximum: number;
   /** Whether the minimum itself is excluded. */
@@ -31,10 +31,10 @@ const BELOW = new RegExp(String.raw`\b(?:less|lower|smaller) than ${NUMBER}${ALO
 /** Words that mark the bounds of a length, which are not bounds of a value. */
 const OF_LENGTH = /\b(?:characters|letters|digits|chars|words|items|elements|bytes|ids)\b/iu;
 
-const UNBOUNDED: ToldBounds = { minimum: -Infinity, maximum: Infinity, aboveMinimum: false };
+const UNBOUNDED: DescribedBounds = { minimum: -Infinity, maximum: Infinity, aboveMinimum: false };
 
 /** @param text limited in length by the caller */
-export function boundsIn(text: string): ToldBounds {
+export function findBounds(text: string): DescribedBounds {
   if (
     !/\d|positive|negative/iu.test(text) ||
     (OF_LENGTH.test(text) && !/^(?:the )?(?:\w+ ){0,2}(?:number|count|length|limit)/iu.test(text))

@@ -1,12 +1,12 @@
 /** Draws arrays: the number of items, and each item. */
 import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { dateOf, dateTextLike, dayOf } from "./date-text.ts";
+import { parseIsoDate, formatDateLike, isoDayOf } from "./date-text.ts";
 import type { Demand, Part } from "./demand.ts";
-import type { Drawing, Manner, Place } from "./drawing.ts";
-import { Given, type Subject, isListOf, isOfOnePerson } from "./given.ts";
-import { ownId } from "./own-ids.ts";
-import { singular } from "./name-words.ts";
+import type { DrawContext, DrawMode, ValuePlace } from "./drawing.ts";
+import { GivenValues, type Subject, isSubjectList, isPersonSpecificName } from "./given.ts";
+import { findId } from "./own-ids.ts";
+import { toSingular } from "./name-words.ts";
 
 /** Maximum length of an array. */
 const MAX_LENGTH = 10_000;
@@ -16,10 +16,10 @@ const TRIES_FOR_OTHER_TEXT = 3;
 
 export function drawArray(
   demand: Demand,
-  place: Place,
-  { drawing, manner }: { readonly drawing: Drawing; readonly manner: Manner },
+  place: ValuePlace,
+  { drawing, manner }: { readonly drawing: DrawContext; readonly manner: DrawMode },
 ): JsonValue | undefined {
-  const list = drawing.subject !== undefined && isListOf(place.name, drawing.subject) ? drawing.subject : undefined;
+  const list = drawing.subject !== undefined && isSubjectList(place.name, drawing.subject) ? drawing.subject : undefined;
   const known = list?.lists?.get(place.random.seed);
   if (known !== undefined) return known;
   const items = drawItems(demand, place, { drawing, manner, list });
@@ -27,19 +27,19 @@ export function drawArray(
   return items;
 }
 
-interface Listing {
-  readonly drawing: Drawing;
-  readonly manner: Manner;
+interface ArrayContext {
+  readonly drawing: DrawContext;
+  readonly manner: DrawMode;
   /** The subject, if this is its list. */
   readonly list: Subject | undefined;
 }
 
-function drawItems(demand: Demand, place: Place, { drawing, manner, list }: Listing): readonly JsonValue[] | undefined {
-  const length = lengthOf(demand, place, { drawing, manner, list });
+function drawItems(demand: Demand, place: ValuePlace, { drawing, manner, list }: ArrayContext): readonly JsonValue[] | undefined {
+  const length = chooseLength(demand, place, { drawing, manner, list });
   if (length === undefined) return undefined;
   const inner = itemPlace(demand, place, list);
   const wanted = demand.contains.flatMap(({ schema, least }) =>
-    Array.from({ length: Math.min(least, MAX_LENGTH) }, () => drawing.part(schema)),
+    Array.from({ length: Math.min(least, MAX_LENGTH) }, () => drawing.findSubschema(schema)),
   );
   const items: JsonValue[] = [];
   const seen = new Set<string>();
@@ -55,13 +55,13 @@ function drawItems(demand: Demand, place: Place, { drawing, manner, list }: List
       seen,
     });
     if (item === undefined) break;
-    const id = drawing.facts === undefined || !isJsonObject(item) ? undefined : ownId(item, singular(place.name), drawing.subject);
+    const id = drawing.facts === undefined || !isJsonObject(item) ? undefined : findId(item, toSingular(place.name), drawing.subject);
     if (id !== undefined && ids.has(id) && items.length >= demand.minItems) continue; // an object with the same id is in a list only once
     if (id !== undefined) ids.add(id);
     items.push(item);
   }
   if (items.length < demand.minItems) return undefined;
-  return DAILY.test(place.name) && !demand.unique ? dayByDay(items, demand, drawing) : items;
+  return DAILY.test(place.name) && !demand.unique ? withConsecutiveDays(items, demand, drawing) : items;
 }
 
 /** Names of lists with one item per day. */
@@ -69,22 +69,22 @@ const DAILY = /(?:forecast|daily|days)s?$/iu;
 const MAX_DAYS = 31;
 
 /** If the items have a date each, sets them to consecutive days. */
-function dayByDay(items: readonly JsonValue[], demand: Demand, drawing: Drawing): JsonValue[] {
+function withConsecutiveDays(items: readonly JsonValue[], demand: Demand, drawing: DrawContext): JsonValue[] {
   const first = items[0];
-  const key = isJsonObject(first) ? Object.keys(first).find((name) => dayOf(first[name]) !== undefined) : undefined;
+  const key = isJsonObject(first) ? Object.keys(first).find((name) => isoDayOf(first[name]) !== undefined) : undefined;
   const from = key === undefined || !isJsonObject(first) ? undefined : first[key];
-  const start = dateOf(from);
+  const start = parseIsoDate(from);
   return items.map((item, index) => {
     if (key === undefined || start === undefined || !isJsonObject(item) || !Object.hasOwn(item, key)) return item;
-    const turned = { ...item, [key]: dateTextLike(from, start.at + index * 86_400_000) };
-    return itemParts(demand, index, drawing).every((part) => drawing.fits(part, turned)) ? turned : item;
+    const turned = { ...item, [key]: formatDateLike(from, start.at + index * 86_400_000) };
+    return itemParts(demand, index, drawing).every((part) => drawing.matchesSchema(part, turned)) ? turned : item;
   });
 }
 
-function lengthOf(demand: Demand, place: Place, { drawing, manner, list }: Listing): number | undefined {
+function chooseLength(demand: Demand, place: ValuePlace, { drawing, manner, list }: ArrayContext): number | undefined {
   const { minItems, maxItems } = demand;
   if (minItems > maxItems || minItems > MAX_LENGTH) return undefined;
-  if (manner.lean) return minItems;
+  if (manner.isMinimal) return minItems;
   const most = Math.min(maxItems, MAX_LENGTH);
   const days = DAILY.test(place.name) ? Number(place.given.find("days", false) ?? Number.NaN) : Number.NaN;
   if (Number.isInteger(days) && days >= 0 && days <= MAX_DAYS) return Math.max(minItems, Math.min(most, days));
@@ -97,11 +97,11 @@ function lengthOf(demand: Demand, place: Place, { drawing, manner, list }: Listi
   return Math.max(minItems, Math.min(most, Math.max(tuple, usualLength(place, drawing))));
 }
 
-function usualLength({ random, depth }: Place, { maxItems }: Drawing): number {
+function usualLength({ random, depth }: ValuePlace, { maxItems }: DrawContext): number {
   return random.branch("length").integer(Math.min(maxItems, depth < 3 ? 2 : 1), Math.min(maxItems, depth < 3 ? maxItems : 2));
 }
 
-function itemParts({ itemRules, otherItems }: Demand, index: number, drawing: Drawing): readonly Part[] {
+function itemParts({ itemRules, otherItems }: Demand, index: number, drawing: DrawContext): readonly Part[] {
   const schemas: unknown[] = [];
   let isCovered = false;
   for (const { prefix, rest } of itemRules) {
@@ -110,40 +110,40 @@ function itemParts({ itemRules, otherItems }: Demand, index: number, drawing: Dr
     isCovered ||= isTuple || rest !== undefined;
   }
   if (!isCovered) schemas.push(...otherItems);
-  return schemas.map((schema) => drawing.part(schema)).filter((part) => part !== undefined);
+  return schemas.map((schema) => drawing.findSubschema(schema)).filter((part) => part !== undefined);
 }
 
 /** Returns the place of each item. Items of the subject's list get the given values of its records. */
-function itemPlace(demand: Demand, place: Place, list: Subject | undefined): (index: number) => Place {
-  const inner: Place = {
+function itemPlace(demand: Demand, place: ValuePlace, list: Subject | undefined): (index: number) => ValuePlace {
+  const inner: ValuePlace = {
     ...place,
-    name: singular(place.name),
+    name: toSingular(place.name),
     depth: place.depth + 1,
     hint: demand.description === "" ? place.hint : demand.description,
-    given: list === undefined ? place.given : itemsGiven(place.given, list),
+    given: list === undefined ? place.given : givenForItems(place.given, list),
     isSubject: false,
     owner: undefined,
   };
   return (index) => {
     const record = list?.records?.[index];
-    return record === undefined ? inner : { ...inner, given: inner.given.with(record), isSubject: true };
+    return record === undefined ? inner : { ...inner, given: inner.given.withValues(record), isSubject: true };
   };
 }
 
 /** Returns the given values that apply to the items of the subject's list, without those of the list itself. */
-function itemsGiven({ values }: Given, { ofList = {}, isOfPeople = false, named = {} }: Subject): Given {
+function givenForItems({ values }: GivenValues, { ofList = {}, isOfPeople = false, named = {} }: Subject): GivenValues {
   const own: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(values))
-    if (!Object.hasOwn(ofList, name) && !(isOfPeople && isOfOnePerson(name))) own[name] = value;
-  return new Given(Object.assign(own, named), { isList: true });
+    if (!Object.hasOwn(ofList, name) && !(isOfPeople && isPersonSpecificName(name))) own[name] = value;
+  return new GivenValues(Object.assign(own, named), { isList: true });
 }
 
-const NOTHING_GIVEN = { given: new Given({}) };
+const NOTHING_GIVEN = { given: new GivenValues({}) };
 
 interface Item {
   readonly demand: Demand;
-  readonly place: Place;
-  readonly drawing: Drawing;
+  readonly place: ValuePlace;
+  readonly drawing: DrawContext;
   readonly index: number;
   /** Canonical texts of the items that this one should differ from. */
   readonly seen: Set<string>;

@@ -2,34 +2,34 @@
 import type { JsonValue } from "../../core/base/json.ts";
 import type { SchemaNode } from "../compiled-schema.ts";
 import type { Part } from "./demand.ts";
-import type { Described } from "./described.ts";
-import type { Given, Subject } from "./given.ts";
+import type { ParsedDescription } from "./described.ts";
+import type { GivenValues, Subject } from "./given.ts";
 import type { RandomStream } from "./random-stream.ts";
 
 /** The place of a value. */
-export interface Place {
+export interface ValuePlace {
   /** Name of the property, or of the array that the value is an item of; `""` for the root. */
   readonly name: string;
   /** Name of the object that the property belongs to; `""` if there is none. */
-  readonly whose: string;
+  readonly ownerName: string;
   readonly depth: number;
   /** Description of the array that the value is an item of; else `""`. */
   readonly hint: string;
   readonly random: RandomStream;
-  readonly given: Given;
+  readonly given: GivenValues;
   /** Whether the given values describe this object. */
   readonly isSubject: boolean;
   /** Whether the property belongs to the subject or to another object; undefined = to none. */
   readonly owner: "subject" | "other" | undefined;
   readonly trail: Trail | undefined;
   /** Name or title of the object that the property belongs to, if it is known already. */
-  readonly called?: string | undefined;
+  readonly ownerTitle?: string | undefined;
   /** The nearest enclosing object with an id. */
-  readonly kin?: Kin | undefined;
+  readonly identifiedObject?: IdentifiedObject | undefined;
 }
 
 /** An object with an id. Nested objects with the same properties are other things of its kind. */
-export interface Kin {
+export interface IdentifiedObject {
   readonly properties: string;
   readonly idName: string;
 }
@@ -40,29 +40,29 @@ export interface Trail {
   readonly outer: Trail | undefined;
 }
 
-export interface Drawing {
+export interface DrawContext {
   readonly maxItems: number;
   readonly subject: Subject | undefined;
   /** Seeds the values of objects with an id: equal ids, equal values. undefined = ids have no effect. */
   readonly facts: RandomStream | undefined;
   /** Returns a value that matches, else the best one found; undefined if there is none. */
-  draw(parts: readonly Part[], place: Place): JsonValue | undefined;
+  draw(parts: readonly Part[], place: ValuePlace): JsonValue | undefined;
   /** Returns the subschema of a keyword; undefined if it requires nothing. */
-  part(raw: unknown): Part | undefined;
+  findSubschema(raw: unknown): Part | undefined;
   /** Returns what the descriptions of a place state; undefined if there are none. */
-  told(parts: readonly Part[]): Described | undefined;
-  fits(part: Part, value: JsonValue): boolean;
+  parseDescriptions(parts: readonly Part[]): ParsedDescription | undefined;
+  matchesSchema(findSubschema: Part, value: JsonValue): boolean;
   /** Whether a pattern matches a name; false if the steps for patterns are used up. */
-  matches(pattern: string, name: string): boolean;
+  matchesPattern(pattern: string, name: string): boolean;
   /** Charges for work other than drawing; one unit is some microseconds. */
   spend(work: number): void;
 }
 
 /** How one value is drawn in one attempt. */
-export interface Manner {
+export interface DrawMode {
   readonly attempt: number;
   /** Whether only required parts are drawn. */
-  readonly lean: boolean;
+  readonly isMinimal: boolean;
 }
 
 export function isOnTrail(parts: readonly Part[], trail: Trail | undefined): boolean {

@@ -12,14 +12,14 @@ const FUTURE =
 
 export type Era = "birth" | "past" | "future";
 
-export function eraOf(joined: string): Era | undefined {
+export function findEra(joined: string): Era | undefined {
   if (BIRTH.test(joined)) return "birth";
   if (FUTURE.test(joined)) return "future";
   return PAST.test(joined) ? "past" : undefined;
 }
 
 /** Moves a date that begins with its year to a year of the era; other texts stay unchanged. */
-export function inEra(text: string, era: Era, random: RandomStream): string {
+export function moveToEra(text: string, era: Era, random: RandomStream): string {
   if (!/^20\d\d-\d\d/u.test(text)) return text;
   const year = era === "birth" ? random.integer(1_960, 2_004) : era === "past" ? random.integer(THIS_YEAR - 2, THIS_YEAR - 1) : THIS_YEAR;
   return `${year}${text.slice(4)}`;

@@ -9,10 +9,10 @@ import { evaluate } from "../evaluate.ts";
 import { type CompiledDocument, compileNodes } from "../schema-compiler.ts";
 import { MAX_STEPS } from "../schema-limits.ts";
 import { DemandReader } from "./demand-reader.ts";
-import { Given, type Subject } from "./given.ts";
+import { GivenValues, type Subject } from "./given.ts";
 import { RandomStream } from "./random-stream.ts";
-import { topicOf } from "./topics.ts";
-import { type Budget, ValueDrawer, newBudget } from "./value-drawer.ts";
+import { findTopic } from "./topics.ts";
+import { type Budget, ValueDrawer, createBudget } from "./value-drawer.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** How one value is generated. */
@@ -62,9 +62,9 @@ const OPTIONS: OptionNames<ExampleOptions> = {
 const MAX_ATTEMPTS = 6;
 /** Values that are tried last, for schemas that only say what a value is not. */
 const LAST_RESORTS: readonly JsonValue[] = [{}, [], "", 0, null, true, false, 1.5, "example", [1], { name: "example" }, -1, 1_000_000];
-const NO_VALUES = new Given({});
-const plans = new WeakMap<object, ExamplePlan>();
-const usuals = new WeakMap<JsonObject, Given>();
+const NO_VALUES = new GivenValues({});
+const planCache = new WeakMap<object, ExamplePlan>();
+const usualCache = new WeakMap<JsonObject, GivenValues>();
 
 /**
  * Returns a plausible value that matches the schema: the same on every machine for the same schema, options and random number.
@@ -79,24 +79,24 @@ export function exampleValue(schema: JsonSchema, options: ExampleOptions): Examp
   if (typeof options?.random?.next !== "function")
     throw new ToolError("invalid_argument", "exampleValue() needs a source of chance: exampleValue(schema, { random }).");
   checkKnownKeys(options, OPTIONS, "exampleValue()");
-  return planFor(schema).example(options);
+  return getPlan(schema).example(options);
 }
 
-function givenBy({ given, usual }: ExampleOptions): Given {
-  if (usual === undefined) return given === undefined ? NO_VALUES : new Given(given);
-  const outer = getOrAdd(usuals, usual, () => new Given(usual, { isUsual: true }));
-  return given === undefined ? outer : new Given(given, { outer });
+function givenValuesOf({ given, usual }: ExampleOptions): GivenValues {
+  if (usual === undefined) return given === undefined ? NO_VALUES : new GivenValues(given);
+  const outer = getOrAdd(usualCache, usual, () => new GivenValues(usual, { isUsual: true }));
+  return given === undefined ? outer : new GivenValues(given, { outer });
 }
 
-function planFor(schema: JsonSchema): ExamplePlan {
-  const known = typeof schema === "object" ? plans.get(schema) : undefined;
+function getPlan(schema: JsonSchema): ExamplePlan {
+  const known = typeof schema === "object" ? planCache.get(schema) : undefined;
   if (known !== undefined) return known;
-  const plan = new ExamplePlan(compiled(schema));
-  if (typeof schema === "object") plans.set(schema, plan);
+  const plan = new ExamplePlan(compileOrThrow(schema));
+  if (typeof schema === "object") planCache.set(schema, plan);
   return plan;
 }
 
-function compiled(schema: JsonSchema): CompiledDocument {
+function compileOrThrow(schema: JsonSchema): CompiledDocument {
   try {
     return compileNodes(schema);
   } catch (error: unknown) {
@@ -115,17 +115,17 @@ class ExamplePlan {
 
   example(options: ExampleOptions): Example {
     const seed = new RandomStream(Math.floor(options.random.next() * 4_294_967_296));
-    const budget = newBudget();
+    const budget = createBudget();
     let best: JsonValue | undefined;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const { maxDepth = 6, maxItems = 3, name = "", subject, about = "", factsSeed } = options;
       const facts = factsSeed === undefined ? undefined : new RandomStream(factsSeed);
-      const drawer = new ValueDrawer({ reader: this.#reader, budget, maxDepth, maxItems, subject, topic: topicOf(about), facts, attempt });
-      const given = attempt > 2 ? NO_VALUES : givenBy(options);
+      const drawer = new ValueDrawer({ reader: this.#reader, budget, maxDepth, maxItems, subject, topic: findTopic(about), facts, attempt });
+      const given = attempt > 2 ? NO_VALUES : givenValuesOf(options);
       const random = attempt === 0 ? seed : seed.branch(attempt);
       const value = drawer.draw([this.#document.root], {
         name,
-        whose: "",
+        ownerName: "",
         hint: "",
         depth: 0,
         random,

@@ -68,17 +68,17 @@ marital_status=single,married,divorced,widowed
 (?:iso_?)?3166_2(?:_code)?=US-CA,US-NY,US-TX,CA-ON,CA-BC,DE-BY,DE-BE,AU-NSW,FR-IDF,ES-MD,IT-RM,GB-ENG,NL-NH,CH-ZH,AT-9,JP-13
 (?:alpha_?3|iso_?3|isocode_?3|iso_code_?3)=USA,GBR,DEU,FRA,ITA,ESP,PRT,NOR,AUT,CHE,IRL,GRC`;
 
-const PARSED: readonly (readonly [RegExp, readonly string[]])[] = ROWS.split("\n").map((row) => {
+const VALUE_LISTS: readonly (readonly [RegExp, readonly string[]])[] = ROWS.split("\n").map((row) => {
   const at = row.indexOf("=");
   return [new RegExp(`(?:^|_)(?:${row.slice(0, at)})$`, "u"), row.slice(at + 1).split(",")] as const;
 });
 
-const plate: FieldTextMaker = (random) => `${letters(random, 2)}-${digitsText(random, 3)}-${letters(random, 2)}`;
-const party: FieldTextMaker = (random) =>
+const licensePlate: FieldTextMaker = (random) => `${randomLetters(random, 2)}-${digitsText(random, 3)}-${randomLetters(random, 2)}`;
+const counterparty: FieldTextMaker = (random) =>
   random.next() < 0.6 ? random.pick(words.COMPANIES) : `${random.pick(words.FIRST_NAMES)} ${random.pick(words.LAST_NAMES)}`;
 const courier: FieldTextMaker = (random, topic) =>
   random.pick(topic?.noun === "flight" ? words.CARRIERS : ["Swiftpost", "Northline Express", "Blue Parcel", "Harbour Couriers"]);
-const slug: FieldTextMaker = (random, topic) => slugOf(random.pick(topic?.things ?? words.NOUNS));
+const slug: FieldTextMaker = (random, topic) => toSlug(random.pick(topic?.things ?? words.NOUNS));
 
 const FOLDERS = ["documents", "reports", "projects", "data", "uploads", "archive", "home/ada", "shared", "exports", "backups"];
 const FILES = "notes summary budget draft invoice slides inventory minutes survey schedule contacts overview results plan".split(" ");
@@ -115,7 +115,7 @@ const FILE = /(?:^|_)(?:file_?name|filename|file)s?$/u;
 const PATH = /path(?:_to_file)?s?$|(?:^|_)(?:source|destination|input|output|target)_file$/u;
 
 /** Returns a maker of file and folder names, by what the name and the description say. */
-export function fileText(joined: string, description: string): FieldTextMaker | undefined {
+export function findFileTextMaker(joined: string, description: string): FieldTextMaker | undefined {
   const hint = `${joined} ${description.toLowerCase()}`;
   if (FOLDER.test(joined)) return folderName;
   if (FILE.test(joined)) return (random) => fileName(random, hint);
@@ -142,13 +142,13 @@ const LANDMARKS = [
   "Observatory Hill",
 ];
 
-const MADE: readonly (readonly [RegExp, FieldTextMaker])[] = [
-  [/(?:^|_)(?:license|licence|number|registration)_?(?:plate|plate_number|number)$|(?:^|_)plate(?:_number)?$/u, plate],
-  [/(?:^|_)(?:counterparty|payee|payer|beneficiary|merchant|merchant_name|billed_to|bill_to)(?:_name)?$/u, party],
+const FIELD_MAKERS: readonly (readonly [RegExp, FieldTextMaker])[] = [
+  [/(?:^|_)(?:license|licence|number|registration)_?(?:plate|plate_number|number)$|(?:^|_)plate(?:_number)?$/u, licensePlate],
+  [/(?:^|_)(?:counterparty|payee|payer|beneficiary|merchant|merchant_name|billed_to|bill_to)(?:_name)?$/u, counterparty],
   [/(?:^|_)carrier(?:_name)?$/u, courier],
   [/(?:^|_)(?:location|place|landmark|attraction|stop|poi)_name$/u, (random) => random.pick(LANDMARKS)],
   [/(?:^|_)(?:slug|handle_slug|permalink)$/u, slug],
-  [/(?:^|_)tracking_(?:number|no|code)$/u, (random) => `${letters(random, 2)}${digitsText(random, 9)}`],
+  [/(?:^|_)tracking_(?:number|no|code)$/u, (random) => `${randomLetters(random, 2)}${digitsText(random, 9)}`],
   [/(?:^|_)(?:commit|commit_sha|commit_hash|git_sha)$/u, (random) => hexText(random, 10)],
   [
     /(?:^|_)(?:css_)?selectors?$/u,
@@ -176,21 +176,21 @@ const MADE: readonly (readonly [RegExp, FieldTextMaker])[] = [
 ];
 
 /** Returns the maker for a name, with its words joined by `_`; undefined for an unknown name. */
-export function fieldText(joined: string): FieldTextMaker | undefined {
-  const made = MADE.find(([pattern]) => pattern.test(joined));
+export function findFieldTextMaker(joined: string): FieldTextMaker | undefined {
+  const made = FIELD_MAKERS.find(([pattern]) => pattern.test(joined));
   if (made !== undefined) return made[1];
-  const values = PARSED.find(([pattern]) => pattern.test(joined))?.[1];
+  const values = VALUE_LISTS.find(([pattern]) => pattern.test(joined))?.[1];
   return values === undefined ? undefined : (random) => random.pick(values);
 }
 
 /** Converts `Green Salad & Bread` to `green-salad-bread`. */
-export function slugOf(text: string): string {
+export function toSlug(text: string): string {
   return text
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}]+/gu, "-")
     .replaceAll(/^-|-$/gu, "");
 }
 
-function letters(random: RandomStream, count: number): string {
+function randomLetters(random: RandomStream, count: number): string {
   return Array.from({ length: count }, () => "ABCDEFGHJKLMNPRSTUVWXYZ".charAt(random.integer(0, 22))).join("");
 }

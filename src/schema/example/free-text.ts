@@ -1,9 +1,9 @@
 /** Sentences assembled from small parts and from things of a tool's topic: titles, messages, reviews, notes, queries. */
-import { everyPlace } from "./places.ts";
+import { distinctCityValues } from "./places.ts";
 import type { RandomStream } from "./random-stream.ts";
 import type { Topic } from "./topics.ts";
 import * as words from "./words.ts";
-import { capital } from "../../core/base/wording.ts";
+import { capitalize } from "../../core/base/wording.ts";
 
 export type TextKind =
   | "query"
@@ -125,14 +125,14 @@ const YEARS = ["2024", "2025", "2026"];
 const DEFAULT_THINGS = list(
   "the draft|the new offer|the spring catalogue|last week's order|the guest list|the first delivery|the travel plan|the garden project|the opening|the monthly report|the spare key|the workshop|the samples|the seating plan",
 );
-const CITIES = everyPlace("city");
+const CITIES = distinctCityValues("city");
 const MAX_DEPTH = 4;
 
 /** Returns a text of this kind about things of the topic. */
 export function freeText(kind: TextKind, topic: Topic | undefined, random: RandomStream): string {
-  const text = expanded(random.pick(PARTS[kind] ?? []), { topic, random, depth: 0 });
+  const text = expandPattern(random.pick(PARTS[kind] ?? []), { topic, random, depth: 0 });
   const said = text.replaceAll(/\b([Aa]) (?=[aio]|e(?!u)|u(?!ni|s))/gu, "$1n ");
-  return kind === "query" ? said.replaceAll(/^the /gu, "") : capital(said);
+  return kind === "query" ? said.replaceAll(/^the /gu, "") : capitalize(said);
 }
 
 interface Expansion {
@@ -141,11 +141,11 @@ interface Expansion {
   readonly depth: number;
 }
 
-function expanded(pattern: string, at: Expansion): string {
-  return pattern.replaceAll(/\{(\w+)\}/gu, (_, slot: string) => filled(slot, at));
+function expandPattern(pattern: string, at: Expansion): string {
+  return pattern.replaceAll(/\{(\w+)\}/gu, (_, slot: string) => fillSlot(slot, at));
 }
 
-function filled(slot: string, { topic, random, depth }: Expansion): string {
+function fillSlot(slot: string, { topic, random, depth }: Expansion): string {
   const thing = (): string =>
     topic?.named === "works" && random.next() < 0.8 ? workTitle(random) : random.pick(topic?.things ?? DEFAULT_THINGS);
   switch (slot) {
@@ -154,7 +154,7 @@ function filled(slot: string, { topic, random, depth }: Expansion): string {
       return thing();
     case "Thing":
     case "Other":
-      return capital(thing());
+      return capitalize(thing());
     case "person":
     case "Person":
       return random.pick(words.FIRST_NAMES);
@@ -170,16 +170,16 @@ function filled(slot: string, { topic, random, depth }: Expansion): string {
     case "number":
       return String(random.integer(2, 30));
     case "Quality":
-      return capital(random.pick(PARTS["quality"] ?? []));
+      return capitalize(random.pick(PARTS["quality"] ?? []));
     default:
-      return depth >= MAX_DEPTH ? "" : expanded(random.pick(PARTS[slot] ?? [""]), { topic, random, depth: depth + 1 });
+      return depth >= MAX_DEPTH ? "" : expandPattern(random.pick(PARTS[slot] ?? [""]), { topic, random, depth: depth + 1 });
   }
 }
 
 /** Returns the title of a film, book or song. */
 export function workTitle(random: RandomStream): string {
-  const [quality, noun] = [capital(random.pick(words.ADJECTIVES)), capital(random.pick(words.NOUNS))];
-  const [other, city] = [capital(random.pick(words.NOUNS)), random.pick(CITIES)];
+  const [quality, noun] = [capitalize(random.pick(words.ADJECTIVES)), capitalize(random.pick(words.NOUNS))];
+  const [other, city] = [capitalize(random.pick(words.NOUNS)), random.pick(CITIES)];
   return random.pick([
     `The ${quality} ${noun}`,
     `${quality} ${noun}`,

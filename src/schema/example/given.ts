@@ -1,28 +1,28 @@
 /** Given values, which an example uses for properties of the same name. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
-import { memo } from "../../core/base/memo.ts";
-import { dayOf } from "./date-text.ts";
-import { nameWords, plainName, plural, singular } from "./name-words.ts";
+import { memoize } from "../../core/base/memo.ts";
+import { isoDayOf } from "./date-text.ts";
+import { nameWords, normalizeName, toPlural, toSingular } from "./name-words.ts";
 
 /** Names whose meaning depends on the object: they apply only to the object that the given values describe. */
-const EVERYWHERE = new Set(
+const OBJECT_DEPENDENT_NAMES = new Set(
   "id,name,type,status,title,description,value,key,code,date,text,message,label,url,count,total,number,state,content,kind,index,created_at,updated_at,time,data,result,results,items,size,limit,page,offset,note,body,tags".split(
     ",",
   ),
 );
 /** Names of a property that holds the subject itself. */
-const CARRIERS = new Set("data,result,response,item,record,body,payload,object,entity,output,resource".split(","));
+const SUBJECT_NAMES = new Set("data,result,response,item,record,body,payload,object,entity,output,resource".split(","));
 /** Names of a property that holds a list. */
-const LISTS = new Set("data,results,result,items,records,list,values,entries,objects,rows,hits,matches,elements,content".split(","));
+const LIST_NAMES = new Set("data,results,result,items,records,list,values,entries,objects,rows,hits,matches,elements,content".split(","));
 const MAX_NAMES = 200;
 /** Names of values that are unique to one person. */
-const OF_ONE = /(?:^|_)(?:user_?name|login|handle|screen_name|nick_?name|e_?mail(?:_address)?|phone(?:_number)?)$/u;
+const PERSON_SPECIFIC = /(?:^|_)(?:user_?name|login|handle|screen_name|nick_?name|e_?mail(?:_address)?|phone(?:_number)?)$/u;
 
 const NO_NAMES: readonly string[] = [];
 const UNBOUNDED = { least: -Infinity, most: Infinity };
 
 /** Names of dates that are not those a call asks for. */
-const UNDATED = /(?:^|_)(?:created|updated|modified|opened|joined|registered|last|birth|birthday|dob|expires|expiry|as_of)(?=_|$)/u;
+const UNRELATED_DATES = /(?:^|_)(?:created|updated|modified|opened|joined|registered|last|birth|birthday|dob|expires|expiry|as_of)(?=_|$)/u;
 
 /** The thing that an example describes. */
 export interface Subject {
@@ -53,7 +53,7 @@ export interface Subject {
 }
 
 /** Names that mean the same; nearest first. */
-const ALIKE: readonly (readonly string[])[] = [
+const SYNONYMS: readonly (readonly string[])[] = [
   ["city", "city_name", "town", "location", "place"],
   ["location", "place", "city"],
   ["origin", "from", "departure_city", "departure_airport", "origin_airport"],
@@ -64,30 +64,30 @@ const ALIKE: readonly (readonly string[])[] = [
   ["start", "start_time", "starts_at", "start_datetime", "start_date_time"],
   ["end", "end_time", "ends_at", "end_datetime", "end_date_time"],
 ];
-const ALSO: ReadonlyMap<string, readonly string[]> = new Map(
-  ALIKE.flatMap((names) => names.map((name) => [name, names.filter((other) => other !== name)] as const)),
+const SYNONYMS_BY_NAME: ReadonlyMap<string, readonly string[]> = new Map(
+  SYNONYMS.flatMap((names) => names.map((name) => [name, names.filter((other) => other !== name)] as const)),
 );
 /** Generated items of a list get the values that the list was filtered by under these names, too. */
 const FILTERS = new Set("status,state,type,kind".split(","));
 const STATES = new Set(["status", "state"]);
 
 /** Whether a property is the state of its object. */
-export function isState(name: string): boolean {
-  return STATES.has(plainName(name));
+export function isStateName(name: string): boolean {
+  return STATES.has(normalizeName(name));
 }
 
 /** Whether a name has the same meaning in every object. */
-export function isOfThing(name: string): boolean {
-  return !EVERYWHERE.has(plainName(name));
+export function isUnambiguousName(name: string): boolean {
+  return !OBJECT_DEPENDENT_NAMES.has(normalizeName(name));
 }
 
 /** Whether a property's value is unique to one person: in a list of people, each has a different one. */
-export const isOfOnePerson = memo((name) => OF_ONE.test(plainName(name)));
+export const isPersonSpecificName = memoize((name) => PERSON_SPECIFIC.test(normalizeName(name)));
 
 /** Whether a property leads to the next page of a list. */
-export const isNextPage = memo((name) =>
+export const isNextPageName = memoize((name) =>
   /^(?:next|prev|previous)(?:_(?:page|cursor|token|offset|url|uri|link|href|marker|start|results))*$|^(?:cursor|page_token|continuation_token)$/u.test(
-    plainName(name),
+    normalizeName(name),
   ),
 );
 
@@ -95,18 +95,18 @@ export interface GivenOptions {
   /** Whether the values are those that a list was requested with, and describe its items. @default false */
   readonly isList?: boolean;
   /** Fallback values for names that these do not have. @default none */
-  readonly outer?: Given | undefined;
+  readonly outer?: GivenValues | undefined;
   /** Whether the values are only common ones: used by properties of their names, but not repeated. @default false */
   readonly isUsual?: boolean;
   /** Plain name of a value of `outer` that is ignored. @default none */
   readonly hidden?: string;
 }
 
-export class Given {
+export class GivenValues {
   /** By plain name. */
   readonly #values = new Map<string, JsonValue>();
   readonly #own: JsonObject;
-  readonly #outer: Given | undefined;
+  readonly #outer: GivenValues | undefined;
   readonly #isList: boolean;
   readonly #isUsual: boolean;
   readonly #hidden: string | undefined;
@@ -124,7 +124,7 @@ export class Given {
       const value = values[name];
       if (value === undefined || !Object.hasOwn(values, name)) continue;
       if (room-- === 0) break;
-      this.#values.set(plainName(name), value);
+      this.#values.set(normalizeName(name), value);
     }
   }
 
@@ -140,20 +140,20 @@ export class Given {
 
   /** @param isSubject whether the property is one of the object that the values describe */
   find(name: string, isSubject: boolean): JsonValue | undefined {
-    const plain = plainName(name);
+    const plain = normalizeName(name);
     const isOfItems = this.#isList && (FILTERS.has(plain) || (plain === "name" && this.#get("full_name") !== undefined));
-    if (!isSubject && EVERYWHERE.has(plain) && !isOfItems) return undefined;
+    if (!isSubject && OBJECT_DEPENDENT_NAMES.has(plain) && !isOfItems) return undefined;
     return this.#get(plain);
   }
 
   /** Returns these values with the known values of one thing added. */
-  with(values: JsonObject): Given {
-    return new Given(values, { isList: this.#isList, outer: this });
+  withValues(values: JsonObject): GivenValues {
+    return new GivenValues(values, { isList: this.#isList, outer: this });
   }
 
   /** Returns these values without one that is about another thing. */
-  without(name: string): Given {
-    return new Given({}, { isList: this.#isList, outer: this, hidden: plainName(name) });
+  withoutValue(name: string): GivenValues {
+    return new GivenValues({}, { isList: this.#isList, outer: this, hidden: normalizeName(name) });
   }
 
   #get(plain: string): JsonValue | undefined {
@@ -163,8 +163,8 @@ export class Given {
   }
 
   /** Returns a value with a synonymous name. */
-  findAlike(name: string): JsonValue | undefined {
-    for (const other of ALSO.get(plainName(name)) ?? NO_NAMES) {
+  findSynonym(name: string): JsonValue | undefined {
+    for (const other of SYNONYMS_BY_NAME.get(normalizeName(name)) ?? NO_NAMES) {
       const value = this.#get(other);
       if (value !== undefined) return value;
     }
@@ -179,7 +179,7 @@ export class Given {
   /** Returns the bounds that, for example, `min_price` and `max_price` set for a price. */
   boundsOf(name: string): { readonly least: number; readonly most: number } {
     if (!this.hasBounds) return UNBOUNDED;
-    const plain = plainName(name);
+    const plain = normalizeName(name);
     const words = plain.split("_");
     const stems = [plain, words[0] ?? "", words.at(-1) ?? ""];
     const numberAt = (names: readonly string[]): number | undefined => {
@@ -196,8 +196,8 @@ export class Given {
 
   /** Returns the range of days for a date of this name that the call asks for; undefined if it asks for none. */
   daysFor(name: string): { readonly from: string; readonly to: string } | undefined {
-    const plain = plainName(name);
-    if (this.isEmpty || UNDATED.test(plain)) return undefined;
+    const plain = normalizeName(name);
+    if (this.isEmpty || UNRELATED_DATES.test(plain)) return undefined;
     const stem = plain.replace(/_(?:date_?time|time|at|on|date|day)$/u, "");
     const named = /^(?:departs?|departing|leaves|outbound)$/u.test(stem) ? ["departure_date", "outbound_date", "travel_date"] : [];
     const one = this.#dayAt([...named, `${stem}_date`, `${stem}_on`, stem, "date", "day", "on"]);
@@ -210,7 +210,7 @@ export class Given {
 
   #dayAt(names: readonly string[]): string | undefined {
     for (const name of names) {
-      const day = dayOf(this.#get(name));
+      const day = isoDayOf(this.#get(name));
       if (day !== undefined) return day;
     }
     return undefined;
@@ -218,28 +218,28 @@ export class Given {
 }
 
 /** Whether a property of the described object holds the same thing again. */
-export function isCarrier(name: string, subject: Subject | undefined): boolean {
-  const plain = plainName(name);
-  return CARRIERS.has(plain) || (subject !== undefined && subject.noun === plain);
+export function holdsSubject(name: string, subject: Subject | undefined): boolean {
+  const plain = normalizeName(name);
+  return SUBJECT_NAMES.has(plain) || (subject !== undefined && subject.noun === plain);
 }
 
-const OF_PAGES = new Set("meta,metadata,pagination,paging,page_info,response_metadata".split(","));
+const PAGE_INFO_NAMES = new Set("meta,metadata,pagination,paging,page_info,response_metadata".split(","));
 
 /** Whether a property of an answer describes the page of a list. */
-export function isOfPages(name: string, subject: Subject | undefined): boolean {
-  return subject?.ofList !== undefined && OF_PAGES.has(plainName(name));
+export function isPageInfoName(name: string, subject: Subject | undefined): boolean {
+  return subject?.ofList !== undefined && PAGE_INFO_NAMES.has(normalizeName(name));
 }
 
 /** Whether an array with this name is the list of the subject; `""` is the name of the whole answer. */
-export function isListOf(name: string, { noun }: Subject): boolean {
+export function isSubjectList(name: string, { noun }: Subject): boolean {
   const last = nameWords(name).at(-1);
-  if (last === undefined || LISTS.has(plainName(name))) return true;
+  if (last === undefined || LIST_NAMES.has(normalizeName(name))) return true;
   const lastOfNoun = noun.slice(noun.lastIndexOf("_") + 1);
-  return singular(last) === lastOfNoun || last === plural(lastOfNoun);
+  return toSingular(last) === lastOfNoun || last === toPlural(lastOfNoun);
 }
 
 /** Yields the value and equivalents of other types, such as 5 and "5". */
-export function* spellings(value: JsonValue): Generator<JsonValue> {
+export function* equivalentValues(value: JsonValue): Generator<JsonValue> {
   yield value;
   if (typeof value === "number" || typeof value === "boolean") yield String(value);
   else if (typeof value === "string" && /^-?\d{1,15}(?:\.\d{1,10})?$/u.test(value)) yield Number(value);

@@ -1,14 +1,14 @@
 /** Generates strings that match a regular expression. */
-import { type PatternNode, type SetMember, readPattern } from "../pattern/pattern-syntax.ts";
+import { type PatternNode, type SetMember, parsePattern } from "../pattern/pattern-syntax.ts";
 import type { RandomStream } from "./random-stream.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
-import { memo } from "../../core/base/memo.ts";
+import { memoize } from "../../core/base/memo.ts";
 
 type SetNode = Extract<PatternNode, { type: "set" }>;
 
 const MAX_TEXT = 10_000;
 const MAX_KEPT = 1_000;
-const kept = new Map<string, PatternNode | null>();
+const treeCache = new Map<string, PatternNode | null>();
 
 /**
  * Returns a string that probably matches the pattern, to be checked by the caller; undefined for an unsupported pattern.
@@ -16,23 +16,23 @@ const kept = new Map<string, PatternNode | null>();
  * @param generosity maximum number of repetitions beyond the required ones
  */
 export function patternText(source: string, random: RandomStream, generosity: number): string | undefined {
-  const tree = treeOf(source);
+  const tree = getPatternTree(source);
   if (tree === null) return undefined;
   const writer = new PatternWriter(random, generosity);
   writer.write(tree);
-  return writer.left < 0 ? undefined : writer.text;
+  return writer.charsLeft < 0 ? undefined : writer.text;
 }
 
-function treeOf(source: string): PatternNode | null {
-  let tree = kept.get(source);
+function getPatternTree(source: string): PatternNode | null {
+  let tree = treeCache.get(source);
   if (tree !== undefined) return tree;
   try {
-    tree = readPattern(source, isUnicode(source));
+    tree = parsePattern(source, isUnicode(source));
   } catch {
     tree = null;
   }
-  if (kept.size >= MAX_KEPT) kept.clear();
-  kept.set(source, tree);
+  if (treeCache.size >= MAX_KEPT) treeCache.clear();
+  treeCache.set(source, tree);
   return tree;
 }
 
@@ -46,20 +46,20 @@ function isUnicode(source: string): boolean {
 
 class PatternWriter {
   text = "";
-  left = MAX_TEXT;
+  charsLeft = MAX_TEXT;
   readonly #random: RandomStream;
-  readonly #generosity: number;
+  readonly #maxExtraRepeats: number;
 
   constructor(random: RandomStream, generosity: number) {
     this.#random = random;
-    this.#generosity = generosity;
+    this.#maxExtraRepeats = generosity;
   }
 
   write(node: PatternNode): void {
-    if (--this.left < 0) return;
+    if (--this.charsLeft < 0) return;
     switch (node.type) {
       case "set":
-        this.text += characterOf(node, this.#random);
+        this.text += pickCharacter(node, this.#random);
         return;
       case "sequence":
         for (const item of node.items) this.write(item);
@@ -79,8 +79,8 @@ class PatternWriter {
   }
 
   #repeat({ body, min, max }: Extract<PatternNode, { type: "repeat" }>): void {
-    const times = Math.min(max, min + this.#random.integer(0, this.#generosity) + (min === 0 && this.#generosity > 1 ? 1 : 0));
-    for (let count = 0; count < times && this.left >= 0; count++) this.write(body);
+    const times = Math.min(max, min + this.#random.integer(0, this.#maxExtraRepeats) + (min === 0 && this.#maxExtraRepeats > 1 ? 1 : 0));
+    for (let count = 0; count < times && this.charsLeft >= 0; count++) this.write(body);
   }
 }
 
@@ -88,22 +88,22 @@ const COMMON = Array.from("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0
 const RARE = Array.from(" _-./:,;@#%+*=!?()[]{}<>|&^~$'\"\\`\t\néß€中一あ😀\u0000");
 
 /** The characters to use for each set: its letters and digits, else one other character. */
-const members = new WeakMap<SetNode, readonly string[]>();
+const usableCharactersBySet = new WeakMap<SetNode, readonly string[]>();
 
-function characterOf(set: SetNode, random: RandomStream): string {
-  return random.pick(getOrAdd(members, set, charactersOf));
+function pickCharacter(set: SetNode, random: RandomStream): string {
+  return random.pick(getOrAdd(usableCharactersBySet, set, usableCharacters));
 }
 
-function charactersOf(set: SetNode): readonly string[] {
-  const common = COMMON.filter((character) => isIn(set, character));
+function usableCharacters(set: SetNode): readonly string[] {
+  const common = COMMON.filter((character) => containsCharacter(set, character));
   if (common.length > 0) return common;
-  const rare = RARE.find((character) => isIn(set, character));
+  const rare = RARE.find((character) => containsCharacter(set, character));
   if (rare !== undefined) return [rare];
   const range = set.members.find((member) => member.type === "range");
   return [set.negated || range === undefined ? "a" : String.fromCodePoint(range.from)];
 }
 
-function isIn({ members: list, negated }: SetNode, character: string): boolean {
+function containsCharacter({ members: list, negated }: SetNode, character: string): boolean {
   return list.some((member) => isMember(member, character)) !== negated;
 }
 
@@ -113,8 +113,8 @@ function isMember(member: SetMember, character: string): boolean {
   const code = character.codePointAt(0) ?? 0;
   if (member.type === "range") return code >= member.from && code <= member.to;
   if (member.type === "class") return CLASSES[member.name]?.test(character) ?? false;
-  return propertyOf(member.name).test(character) !== member.negated;
+  return propertyPattern(member.name).test(character) !== member.negated;
 }
 
 /** Takes a property name that the engine has accepted before. */
-const propertyOf = memo((name) => new RegExp(`\\p{${name}}`, "u"));
+const propertyPattern = memoize((name) => new RegExp(`\\p{${name}}`, "u"));

@@ -1,6 +1,6 @@
 /** Cities with their country, codes and coordinates, so that the parts of an address belong together. */
 
-export interface Place {
+export interface City {
   readonly city: string;
   readonly region: string;
   readonly country: string;
@@ -51,7 +51,7 @@ Singapore|Singapore|Singapore|SG|SGP|SGD|+65|Asia/Singapore|en|1.3521|103.8198|0
 Mumbai|Maharashtra|India|IN|IND|INR|+91|Asia/Kolkata|hi|19.076|72.8777|4000##|BOM
 Sydney|New South Wales|Australia|AU|AUS|AUD|+61|Australia/Sydney|en|-33.8688|151.2093|20##|SYD`;
 
-export const PLACES: readonly Place[] = ROWS.split("\n").map((row) => {
+export const CITIES: readonly City[] = ROWS.split("\n").map((row) => {
   const [city = "", region = "", country = "", code = "", code3 = "", currency = "", dial = "", timeZone = "", language = "", ...rest] =
     row.split("|");
   const [latitude = "", longitude = "", zip = "", airport = ""] = rest;
@@ -60,23 +60,23 @@ export const PLACES: readonly Place[] = ROWS.split("\n").map((row) => {
 });
 
 /** Returns the distinct values of a column, in the order of the table. */
-export function everyPlace(key: Exclude<keyof Place, "latitude" | "longitude">): readonly string[] {
-  return [...new Set(PLACES.map((place) => place[key]))];
+export function distinctCityValues(key: Exclude<keyof City, "latitude" | "longitude">): readonly string[] {
+  return [...new Set(CITIES.map((place) => place[key]))];
 }
 
-type Key = Exclude<keyof Place, "latitude" | "longitude" | "zip" | "dial">;
+type Key = Exclude<keyof City, "latitude" | "longitude" | "zip" | "dial">;
 const KEYS: readonly Key[] = ["city", "airport", "country", "code", "code3", "region"];
-const found: ReadonlyMap<Key, ReadonlyMap<string, readonly Place[]>> = new Map(
-  KEYS.map((key) => [key, Map.groupBy(PLACES, (place) => place[key].toLowerCase())] as const),
+const citiesByValue: ReadonlyMap<Key, ReadonlyMap<string, readonly City[]>> = new Map(
+  KEYS.map((key) => [key, Map.groupBy(CITIES, (place) => place[key].toLowerCase())] as const),
 );
 
 /** Returns the places with this value, ignoring case. */
-export function placesWith(key: Key, value: string): readonly Place[] {
-  return found.get(key)?.get(value.toLowerCase()) ?? [];
+export function findCities(key: Key, value: string): readonly City[] {
+  return citiesByValue.get(key)?.get(value.toLowerCase()) ?? [];
 }
 
 /** Approximate worth of one unit of each currency in dollars, so that exchange rates are consistent with each other. */
-export const WORTH: ReadonlyMap<string, number> = new Map(
+export const DOLLAR_VALUES: ReadonlyMap<string, number> = new Map(
   "USD:1,EUR:1.09,GBP:1.27,JPY:0.0067,CHF:1.13,SEK:0.095,NOK:0.093,CAD:0.73,PLN:0.25,CZK:0.043,AUD:0.66,INR:0.012,KRW:0.00075,SGD:0.74,PEN:0.27,KES:0.0077,EGP:0.021,CNY:0.14,MXN:0.055,BRL:0.18,DKK:0.146,HUF:0.0028,TRY:0.03,NZD:0.61,ZAR:0.054,THB:0.028,AED:0.272"
     .split(",")
     .map((pair) => [pair.slice(0, 3), Number(pair.slice(4))]),

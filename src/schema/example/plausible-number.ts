@@ -1,6 +1,6 @@
 /** Generates numbers that suit a property's name and its bounds. */
-import type { Described } from "./described.ts";
-import { plainName } from "./name-words.ts";
+import type { ParsedDescription } from "./described.ts";
+import { normalizeName } from "./name-words.ts";
 import type { RandomStream } from "./random-stream.ts";
 
 /** Ranges by the words of the name, joined by `_`: from, to and decimals. The first match decides. */
@@ -121,41 +121,41 @@ const BY_UNIT: readonly (readonly [string, RegExp, number, number, number])[] = 
 /** The name and description of a number. */
 export interface NumberNames {
   readonly name: string;
-  readonly told: Described;
+  readonly parsedDescription: ParsedDescription;
 }
 
 type Range = readonly [from: number, to: number, decimals: number];
 
 const MAX_KEPT = 20_000;
-const kept = new Map<Described, Map<string, Range>>();
+const rangeCache = new Map<ParsedDescription, Map<string, Range>>();
 const UNKNOWN: Range = [1, 100, 2];
 
-function rangeFor({ name, told }: NumberNames): Range {
-  let ranges = kept.get(told);
+function getRange({ name, parsedDescription }: NumberNames): Range {
+  let ranges = rangeCache.get(parsedDescription);
   if (ranges === undefined) {
-    if (kept.size >= MAX_KEPT) kept.clear();
-    kept.set(told, (ranges = new Map()));
+    if (rangeCache.size >= MAX_KEPT) rangeCache.clear();
+    rangeCache.set(parsedDescription, (ranges = new Map()));
   }
   let range = ranges.get(name);
   if (range !== undefined) return range;
-  range = scaled(rangeNamed(plainName(name), told), told);
+  range = scaleRange(findRange(normalizeName(name), parsedDescription), parsedDescription);
   if (ranges.size >= MAX_KEPT) ranges.clear();
   ranges.set(name, range);
   return range;
 }
 
-function rangeNamed(plain: string, { head, unit, type }: Described): Range {
+function findRange(plain: string, { noun, unit, type }: ParsedDescription): Range {
   if (type === "boolean") return [0, 1, 0];
-  const byUnit = unit === "" ? undefined : BY_UNIT.find(([one, pattern]) => one === unit && pattern.test(`${plain}_${head}`));
+  const byUnit = unit === "" ? undefined : BY_UNIT.find(([one, pattern]) => one === unit && pattern.test(`${plain}_${noun}`));
   if (byUnit !== undefined) return [byUnit[2], byUnit[3], byUnit[4]];
   const found =
-    BY_NAME.find(([pattern]) => pattern.test(plain)) ?? (head === "" ? undefined : BY_NAME.find(([pattern]) => pattern.test(head)));
+    BY_NAME.find(([pattern]) => pattern.test(plain)) ?? (noun === "" ? undefined : BY_NAME.find(([pattern]) => pattern.test(noun)));
   return found === undefined ? UNKNOWN : [found[1], found[2], found[3]];
 }
 
 /** Rescales the range if the default or an example has a different order of magnitude. */
-function scaled(range: Range, { fallback, examples }: Described): Range {
-  const shown = Number((fallback ?? examples[0])?.text ?? Number.NaN);
+function scaleRange(range: Range, { defaultValue, examples }: ParsedDescription): Range {
+  const shown = Number((defaultValue ?? examples[0])?.text ?? Number.NaN);
   const [from, to] = range;
   if (!Number.isFinite(shown) || shown === 0 || (range !== UNKNOWN && shown >= from / 4 && shown <= to * 2)) return range;
   const decimals = Number.isInteger(shown) ? 0 : 2;
@@ -163,8 +163,8 @@ function scaled(range: Range, { fallback, examples }: Described): Range {
 }
 
 /** Whether a number with this name and description is an integer. */
-export function isWholeByName(names: NumberNames): boolean {
-  const range = rangeFor(names);
+export function isIntegerByName(names: NumberNames): boolean {
+  const range = getRange(names);
   return range === UNKNOWN || range[2] === 0;
 }
 
@@ -185,11 +185,11 @@ export function plausibleNumber(names: NumberNames, bounds: NumberBounds, random
 }
 
 function numberWithin(names: NumberNames, bounds: NumberBounds, random: RandomStream): number | undefined {
-  const [from, to, decimals] = rangeFor(names);
+  const [from, to, decimals] = getRange(names);
   const wished = roundTo(from + random.next() * (to - from), bounds.whole ? 0 : decimals);
-  if (bounds.multiplesOf.length > 0) return multipleNear(wished, bounds, random);
+  if (bounds.multiplesOf.length > 0) return findMultipleNear(wished, bounds, random);
   if (isWithin(wished, bounds)) return wished;
-  return within(bounds, random);
+  return drawWithin(bounds, random);
 }
 
 function isWithin(value: number, { whole, minimum, maximum, aboveMinimum, belowMaximum }: NumberBounds): boolean {
@@ -197,7 +197,7 @@ function isWithin(value: number, { whole, minimum, maximum, aboveMinimum, belowM
   return (aboveMinimum ? value > minimum : value >= minimum) && (belowMaximum ? value < maximum : value <= maximum);
 }
 
-function within(bounds: NumberBounds, random: RandomStream): number | undefined {
+function drawWithin(bounds: NumberBounds, random: RandomStream): number | undefined {
   const low = Number.isFinite(bounds.minimum) ? bounds.minimum : bounds.maximum - 100;
   const high = Number.isFinite(bounds.maximum) ? bounds.maximum : low + 100;
   const drawn = low + random.next() * (high - low);
@@ -215,10 +215,10 @@ function within(bounds: NumberBounds, random: RandomStream): number | undefined 
   return tries.find((value) => Number.isFinite(value) && isWithin(value, bounds));
 }
 
-function multipleNear(wished: number, bounds: NumberBounds, random: RandomStream): number | undefined {
+function findMultipleNear(wished: number, bounds: NumberBounds, random: RandomStream): number | undefined {
   const step = commonMultiple(bounds.whole ? [...bounds.multiplesOf, 1] : bounds.multiplesOf);
   if (!(step > 0)) return undefined;
-  const near = isWithin(wished, bounds) ? wished : (within({ ...bounds, whole: false }, random) ?? 0);
+  const near = isWithin(wished, bounds) ? wished : (drawWithin({ ...bounds, whole: false }, random) ?? 0);
   const count = Math.round(near / step);
   const first = Math.ceil(bounds.minimum / step);
   const tries = [count, count + 1, count - 1, first, first + 1, Math.floor(bounds.maximum / step), 0];
@@ -231,7 +231,7 @@ function commonMultiple(steps: readonly number[]): number {
   let result = 1;
   for (const step of steps) {
     const next = Math.round(step * scale);
-    result = (result / divisor(result, next)) * next;
+    result = (result / greatestCommonDivisor(result, next)) * next;
     if (!Number.isSafeInteger(result) || result === 0) return Math.max(...steps);
   }
   return result / scale;
@@ -242,8 +242,8 @@ function decimalsOf(step: number): number {
   return 9;
 }
 
-function divisor(a: number, b: number): number {
-  return b === 0 ? a : divisor(b, a % b);
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b);
 }
 
 function roundTo(value: number, decimals: number): number {

@@ -26,10 +26,10 @@ export function plausibleString(bounds: StringBounds, names: TextNames, random: 
   const fits = (text: string): boolean =>
     isLength(text, minLength, maxLength) && patterns.every((pattern) => budget.matches(pattern, text));
   if (fits(fitted)) return fitted;
-  return fromPatterns(bounds, random, fits);
+  return generateFromPatterns(bounds, random, fits);
 }
 
-function fromPatterns(
+function generateFromPatterns(
   { patterns, minLength, maxLength }: StringBounds,
   random: RandomStream,
   fits: (text: string) => boolean,

@@ -1,6 +1,6 @@
 /** Topics of tools, recognized by words, with things that people mention there. All names are invented or common. */
-import { words as setOfWords } from "../../core/base/wording.ts";
-import { nameWords, singular } from "./name-words.ts";
+import { wordSet as setOfWords } from "../../core/base/wording.ts";
+import { nameWords, toSingular } from "./name-words.ts";
 
 export interface Topic {
   /** Words that indicate the topic. */
@@ -63,39 +63,39 @@ const BY_WORD: ReadonlyMap<string, Topic> = new Map(
 const MAX_KEPT = 5_000;
 /** Maximum number of words of a description that are read. */
 const MAX_WORDS = 40;
-const kept = new Map<string, Topic | undefined>();
+const topicCache = new Map<string, Topic | undefined>();
 
 /** Words that are also verbs, or occur with any topic: they count only if no other word indicates a topic. */
-const VERBS_TOO = setOfWords(
+const AMBIGUOUS_WORDS = setOfWords(
   "post book order rent share schedule match report quote code drink cook text page price review store list support case feature program exchange money race place location city region venue map address coordinate neighborhood landmark poi show track stay series score team match club plant home app note contract tour resume listing tree grammar",
 );
 
 /** Words that show that a `game` is a sports match rather than a video game. */
-const PLAYED = new Set(
+const SPORT_WORDS = new Set(
   "football,basketball,cricket,soccer,tennis,hockey,baseball,rugby,golf,nba,nfl,nhl,mlb,uefa,fifa,league,team,teams,season,pregame,score,scores".split(
     ",",
   ),
 );
 
-function topicIn(words: readonly string[]): Topic | undefined {
-  return words.map((word) => BY_WORD.get(word) ?? BY_WORD.get(singular(word))).find((topic) => topic !== undefined);
+function findTopicIn(words: readonly string[]): Topic | undefined {
+  return words.map((word) => BY_WORD.get(word) ?? BY_WORD.get(toSingular(word))).find((topic) => topic !== undefined);
 }
 
 /** Returns the topic that a text mentions first; undefined if there is none. */
-export function topicOf(text: string): Topic | undefined {
+export function findTopic(text: string): Topic | undefined {
   if (text === "") return undefined;
-  if (kept.has(text)) return kept.get(text);
+  if (topicCache.has(text)) return topicCache.get(text);
   const words = nameWords(text).slice(0, MAX_WORDS);
-  const found = topicIn(words.filter((word) => !VERBS_TOO.has(singular(word)))) ?? topicIn(words);
-  const topic = found?.noun === "game" && words.some((word) => PLAYED.has(word)) ? BY_WORD.get("sport") : found;
-  if (kept.size >= MAX_KEPT) kept.clear();
-  if (text.length < 2_000) kept.set(text, topic);
+  const found = findTopicIn(words.filter((word) => !AMBIGUOUS_WORDS.has(toSingular(word)))) ?? findTopicIn(words);
+  const topic = found?.noun === "game" && words.some((word) => SPORT_WORDS.has(word)) ? BY_WORD.get("sport") : found;
+  if (topicCache.size >= MAX_KEPT) topicCache.clear();
+  if (text.length < 2_000) topicCache.set(text, topic);
   return topic;
 }
 
 /** Returns the text that determines the topic of a tool: its noun if that is enough, else its name and description. */
 export function topicText({ name, description }: { readonly name: string; readonly description: string }, noun: string): string {
   const last = noun.slice(noun.lastIndexOf("_") + 1);
-  const isPlain = last === "" || (VERBS_TOO.has(last) && BY_WORD.get(last)?.noun !== "place") || BY_WORD.get(last)?.noun === "game";
+  const isPlain = last === "" || (AMBIGUOUS_WORDS.has(last) && BY_WORD.get(last)?.noun !== "place") || BY_WORD.get(last)?.noun === "game";
   return !isPlain && BY_WORD.has(last) ? last : `${name} ${description}`;
 }

@@ -7,22 +7,22 @@ import { type Demand, type Part, TYPE_BIT, typeBitOf } from "./demand.ts";
 import type { DemandReader } from "./demand-reader.ts";
 import { drawArray } from "./draw-array.ts";
 import { drawObject } from "./draw-object.ts";
-import { type Drawing, type Manner, type Place, isOnTrail } from "./drawing.ts";
-import { onDays } from "./date-text.ts";
-import { eraOf, inEra } from "./eras.ts";
-import { type Described, described } from "./described.ts";
+import { type DrawContext, type DrawMode, type ValuePlace, isOnTrail } from "./drawing.ts";
+import { moveToDays } from "./date-text.ts";
+import { findEra, moveToEra } from "./eras.ts";
+import { type ParsedDescription, parseDescription } from "./described.ts";
 import { literalValues } from "./literal-values.ts";
-import { type Subject, isState, spellings } from "./given.ts";
-import { isAnyItem } from "./own-ids.ts";
+import { type Subject, isStateName, equivalentValues } from "./given.ts";
+import { isGenericItemName } from "./own-ids.ts";
 import { isPersonNoun } from "./person-nouns.ts";
-import { plainName } from "./name-words.ts";
+import { normalizeName } from "./name-words.ts";
 import { isFlagName } from "./plausible-text.ts";
-import { isWholeByName, plausibleNumber } from "./plausible-number.ts";
+import { isIntegerByName, plausibleNumber } from "./plausible-number.ts";
 import { PatternBudget } from "../pattern/pattern.ts";
 import { plausibleString } from "./plausible-string.ts";
 import type { RandomStream } from "./random-stream.ts";
-import { resultAsked } from "./relations/results.ts";
-import { type Topic, topicOf } from "./topics.ts";
+import { givenExpressionResult } from "./relations/results.ts";
+import { type Topic, findTopic } from "./topics.ts";
 
 /** Maximum number of values drawn for one example, including discarded ones. */
 const MAX_DRAWS = 20_000;
@@ -47,7 +47,7 @@ export interface Budget {
   readonly patterns: PatternBudget;
 }
 
-export function newBudget(): Budget {
+export function createBudget(): Budget {
   return { draws: MAX_DRAWS, checkSteps: MAX_CHECK_STEPS, finalSteps: 2 * MAX_STEPS, patterns: new PatternBudget() };
 }
 
@@ -64,7 +64,7 @@ export interface DrawerOptions {
   readonly attempt: number;
 }
 
-export class ValueDrawer implements Drawing {
+export class ValueDrawer implements DrawContext {
   readonly maxItems: number;
   readonly subject: Subject | undefined;
   readonly facts: RandomStream | undefined;
@@ -78,19 +78,19 @@ export class ValueDrawer implements Drawing {
     this.facts = options.facts;
   }
 
-  part(raw: unknown): Part | undefined {
-    return this.#options.reader.part(raw);
+  findSubschema(raw: unknown): Part | undefined {
+    return this.#options.reader.findSubschema(raw);
   }
 
-  told(parts: readonly Part[]): Described | undefined {
+  parseDescriptions(parts: readonly Part[]): ParsedDescription | undefined {
     for (const part of parts) {
       const description = part === false ? undefined : part.raw["description"];
-      if (typeof description === "string" && description !== "") return described(description);
+      if (typeof description === "string" && description !== "") return parseDescription(description);
     }
     return undefined;
   }
 
-  fits(part: Part, value: JsonValue): boolean {
+  matchesSchema(part: Part, value: JsonValue): boolean {
     const { budget } = this.#options;
     if (part === false || budget.checkSteps <= 0) return false;
     const steps = Math.min(STEPS_PER_CHECK, budget.checkSteps);
@@ -100,7 +100,7 @@ export class ValueDrawer implements Drawing {
     return valid;
   }
 
-  matches(pattern: string, name: string): boolean {
+  matchesPattern(pattern: string, name: string): boolean {
     return this.#options.budget.patterns.matches(pattern, name);
   }
 
@@ -108,29 +108,29 @@ export class ValueDrawer implements Drawing {
     this.#options.budget.draws -= work;
   }
 
-  draw(parts: readonly Part[], place: Place): JsonValue | undefined {
+  draw(parts: readonly Part[], place: ValuePlace): JsonValue | undefined {
     this.#drawn++;
     if (--this.#options.budget.draws < 0 || place.depth > MAX_DEPTH) return undefined;
-    const given = this.#given(parts, place);
+    const given = this.#findGiven(parts, place);
     if (given !== undefined) return given;
     const isDeep = this.#drawn > MANY_DRAWS || place.depth > this.#options.maxDepth || isOnTrail(parts, place.trail);
     let best: JsonValue | undefined;
     let tries = 1;
     for (let attempt = 0; attempt < tries; attempt++) {
       const turn = attempt + this.#options.attempt;
-      const manner = { attempt: turn, lean: isDeep || turn % 3 === 2 };
-      const demand = this.#options.reader.known(parts) ?? this.#read(parts, place, manner);
-      if (demand?.choosing !== false || demand.needsCheck) tries = Math.max(tries, demand === undefined ? USUAL_TRIES : this.#tries(parts));
+      const manner = { attempt: turn, isMinimal: isDeep || turn % 3 === 2 };
+      const demand = this.#options.reader.findCached(parts) ?? this.#readDemand(parts, place, manner);
+      if (demand?.hasChoices !== false || demand.needsCheck) tries = Math.max(tries, demand === undefined ? USUAL_TRIES : this.#countTries(parts));
       const inner = attempt === 0 ? place : { ...place, random: place.random.branch(attempt) };
-      const value = demand && this.#value(demand, { parts, place: inner, manner });
+      const value = demand && this.#drawValue(demand, { parts, place: inner, manner });
       if (value === undefined) continue;
-      if (demand?.needsCheck !== true || parts.every((part) => this.fits(part, value))) return value;
+      if (demand?.needsCheck !== true || parts.every((part) => this.matchesSchema(part, value))) return value;
       best ??= value;
     }
     return best;
   }
 
-  #read(parts: readonly Part[], { random }: Place, manner: Manner): Demand | undefined {
+  #readDemand(parts: readonly Part[], { random }: ValuePlace, manner: DrawMode): Demand | undefined {
     const { reader } = this.#options;
     const before = reader.visits;
     const demand = reader.read(parts, { ...manner, start: random.branch("branch").integer(0, 1_000) });
@@ -138,30 +138,30 @@ export class ValueDrawer implements Drawing {
     return demand;
   }
 
-  #text(demand: Demand, place: Place): string | undefined {
+  #drawText(demand: Demand, place: ValuePlace): string | undefined {
     const { name, random, given } = place;
-    const worked = place.depth === 0 && demand.format === undefined ? resultAsked(given) : undefined;
+    const worked = place.depth === 0 && demand.format === undefined ? givenExpressionResult(given) : undefined;
     if (worked !== undefined) return String(worked);
     const description = descriptionOf(demand, place);
-    const named = fullName(place, this.subject);
-    const topic = aboutItself(place, topicOf(place.whose) ?? this.#options.topic);
-    const told = described(description);
-    const text = plausibleString(demand, { name: named, description, told, topic }, random, this.#options.budget.patterns);
+    const named = nameWithOwner(place, this.subject);
+    const topic = describedThingTopic(place, findTopic(place.ownerName) ?? this.#options.topic);
+    const parsedDescription = parseDescription(description);
+    const text = plausibleString(demand, { name: named, description, parsedDescription, topic }, random, this.#options.budget.patterns);
     this.spend((text?.length ?? 0) / CHARACTERS_PER_DRAW);
     if (text === undefined || demand.patterns.length > 0) return text;
     const days = given.daysFor(name);
-    if (days !== undefined) return onDays(text, days);
-    const era = told.examples.length > 0 || told.fallback !== undefined ? undefined : eraOf(plainName(name));
-    return era === undefined ? text : inEra(text, era, random.branch("year"));
+    if (days !== undefined) return moveToDays(text, days);
+    const era = parsedDescription.examples.length > 0 || parsedDescription.defaultValue !== undefined ? undefined : findEra(normalizeName(name));
+    return era === undefined ? text : moveToEra(text, era, random.branch("year"));
   }
 
-  #number(demand: Demand, place: Place, whole: boolean): number | undefined {
+  #drawNumber(demand: Demand, place: ValuePlace, whole: boolean): number | undefined {
     const { name, given, random, owner } = place;
-    const worked = place.depth === 0 ? resultAsked(given) : undefined;
+    const worked = place.depth === 0 ? givenExpressionResult(given) : undefined;
     if (worked !== undefined && (!whole || Number.isInteger(worked))) return worked;
-    const names = { name, told: described(descriptionOf(demand, place)) };
-    const bounds = { ...boundsOf(demand), whole };
-    const { minimum, maximum, aboveMinimum } = names.told.bounds;
+    const names = { name, parsedDescription: parseDescription(descriptionOf(demand, place)) };
+    const bounds = { ...numberBoundsOf(demand), whole };
+    const { minimum, maximum, aboveMinimum } = names.parsedDescription.bounds;
     const { least, most } = owner === undefined ? NO_BOUNDS : given.boundsOf(name);
     const low = Math.max(minimum, least === -Infinity && most > 0 && most < Infinity ? 0 : least);
     const high = Math.min(maximum, most);
@@ -179,57 +179,57 @@ export class ValueDrawer implements Drawing {
     return plausibleNumber(names, bounds, random);
   }
 
-  #tries(parts: readonly Part[]): number {
+  #countTries(parts: readonly Part[]): number {
     let branches = 0;
     for (const part of parts) if (part !== false) branches += part.inPlace.length;
     return Math.min(MAX_TRIES, Math.max(USUAL_TRIES, branches + 2));
   }
 
-  #given(parts: readonly Part[], { name, given, owner }: Place): JsonValue | undefined {
+  #findGiven(parts: readonly Part[], { name, given, owner }: ValuePlace): JsonValue | undefined {
     if (owner === undefined || this.#options.attempt > 2) return undefined;
-    const found = given.find(name, owner === "subject") ?? given.findAlike(name);
-    if (found === undefined) return owner === "subject" && isState(name) ? this.#state(parts) : undefined;
-    for (const value of spellings(found)) if (parts.length > 0 && parts.every((part) => this.fits(part, value))) return value;
+    const found = given.find(name, owner === "subject") ?? given.findSynonym(name);
+    if (found === undefined) return owner === "subject" && isStateName(name) ? this.#findState(parts) : undefined;
+    for (const value of equivalentValues(found)) if (parts.length > 0 && parts.every((part) => this.matchesSchema(part, value))) return value;
     return parts.length === 0 ? found : undefined;
   }
 
-  #state(parts: readonly Part[]): JsonValue | undefined {
-    return this.subject?.states?.find((state) => parts.length > 0 && parts.every((part) => this.fits(part, state)));
+  #findState(parts: readonly Part[]): JsonValue | undefined {
+    return this.subject?.states?.find((state) => parts.length > 0 && parts.every((part) => this.matchesSchema(part, state)));
   }
 
-  #value(demand: Demand, at: { readonly parts: readonly Part[]; readonly place: Place; readonly manner: Manner }): JsonValue | undefined {
+  #drawValue(demand: Demand, at: { readonly parts: readonly Part[]; readonly place: ValuePlace; readonly manner: DrawMode }): JsonValue | undefined {
     const { parts, place, manner } = at;
-    const { choices, shown } = demand;
-    if (choices !== undefined) return this.#choice(choices, at);
-    if (manner.attempt < 2 && shown.length > 0) {
-      const example = place.random.branch("shown").pick(shown);
-      if (parts.every((part) => this.fits(part, example))) return example;
+    const { choices, exampleValues } = demand;
+    if (choices !== undefined) return this.#drawChoice(choices, at);
+    if (manner.attempt < 2 && exampleValues.length > 0) {
+      const example = place.random.branch("shown").pick(exampleValues);
+      if (parts.every((part) => this.matchesSchema(part, example))) return example;
     }
-    const told = manner.attempt < 2 ? this.#told(demand, at) : undefined;
+    const told = manner.attempt < 2 ? this.#drawDescribedChoice(demand, at) : undefined;
     if (told !== undefined) return told;
-    const type = typeFor(demand, place, manner);
+    const type = chooseType(demand, place, manner);
     switch (type) {
       case TYPE_BIT.object:
-        return drawObject(demand, onTrail(place, parts), { drawing: this, manner });
+        return drawObject(demand, withTrail(place, parts), { drawing: this, manner });
       case TYPE_BIT.array:
-        return drawArray(demand, onTrail(place, parts), { drawing: this, manner });
+        return drawArray(demand, withTrail(place, parts), { drawing: this, manner });
       case TYPE_BIT.string:
-        return this.#text(demand, place);
+        return this.#drawText(demand, place);
       case TYPE_BIT.integer:
       case TYPE_BIT.fraction:
-        return this.#number(demand, place, type === TYPE_BIT.integer);
+        return this.#drawNumber(demand, place, type === TYPE_BIT.integer);
       case TYPE_BIT.boolean:
-        return booleanFor(place);
+        return drawBoolean(place);
       default:
         return type === TYPE_BIT.null ? null : undefined;
     }
   }
 
   /** Returns a matching value among the choices in the description. */
-  #told(demand: Demand, { parts, place }: { readonly parts: readonly Part[]; readonly place: Place }): JsonValue | undefined {
+  #drawDescribedChoice(demand: Demand, { parts, place }: { readonly parts: readonly Part[]; readonly place: ValuePlace }): JsonValue | undefined {
     const description = demand.format === undefined ? descriptionOf(demand, place) : "";
     if (description === "") return undefined;
-    const { choices: all, separator, type } = described(description);
+    const { choices: all, separator, type } = parseDescription(description);
     const good = all.filter((choice) => !FAILED.test(choice.text));
     const choices = good.length > 0 ? good : all;
     const isWhole = separator === undefined && (type !== "array" || demand.types !== -1 || place.hint !== "");
@@ -238,29 +238,29 @@ export class ValueDrawer implements Drawing {
     for (let step = 0; step < choices.length; step++) {
       const choice = choices[(start + step) % choices.length];
       for (const value of choice === undefined ? [] : literalValues(choice, demand.types))
-        if (parts.every((part) => this.fits(part, value))) return value;
+        if (parts.every((part) => this.matchesSchema(part, value))) return value;
     }
     return undefined;
   }
 
-  #choice(
+  #drawChoice(
     choices: readonly JsonValue[],
-    { parts, place, manner }: { readonly parts: readonly Part[]; readonly place: Place; readonly manner: Manner },
+    { parts, place, manner }: { readonly parts: readonly Part[]; readonly place: ValuePlace; readonly manner: DrawMode },
   ): JsonValue | undefined {
     const start = place.random.integer(0, Math.max(0, choices.length - 1)) + manner.attempt;
     for (let step = 0; step < Math.min(choices.length, 200); step++) {
       const choice = choices[(start + step) % choices.length];
-      if (choice !== undefined && parts.every((part) => this.fits(part, choice))) return choice;
+      if (choice !== undefined && parts.every((part) => this.matchesSchema(part, choice))) return choice;
     }
     return choices[0];
   }
 }
 
-function onTrail(place: Place, parts: readonly Part[]): Place {
+function withTrail(place: ValuePlace, parts: readonly Part[]): ValuePlace {
   return { ...place, trail: { parts, outer: place.trail } };
 }
 
-function boundsOf({
+function numberBoundsOf({
   minimum,
   maximum,
   aboveMinimum,
@@ -278,22 +278,22 @@ const BARE = new Set(["name", "code", "number", "from", "to"]);
 
 const QUERY = /^(?:query|q|search|keywords?|term|search_term|search_query)$/u;
 
-function fullName({ name, whose }: Place, subject: Subject | undefined): string {
-  const plain = plainName(name);
-  const owner = whose === "" || (isAnyItem(whose) && subject !== undefined) ? (subject?.noun ?? "") : whose;
+function nameWithOwner({ name, ownerName }: ValuePlace, subject: Subject | undefined): string {
+  const plain = normalizeName(name);
+  const owner = ownerName === "" || (isGenericItemName(ownerName) && subject !== undefined) ? (subject?.noun ?? "") : ownerName;
   if (plain === "name" && isPersonNoun(owner)) return "full_name";
-  if (plain === "full_name" && owner !== "" && !isPersonNoun(owner) && topicOf(owner) !== undefined) return `${owner}_name`;
+  if (plain === "full_name" && owner !== "" && !isPersonNoun(owner) && findTopic(owner) !== undefined) return `${owner}_name`;
   if (QUERY.test(plain) && subject !== undefined && isPersonNoun(subject.noun)) return "full_name";
-  return whose !== "" && BARE.has(plain) ? `${whose}_${name}` : name;
+  return ownerName !== "" && BARE.has(plain) ? `${ownerName}_${name}` : name;
 }
 
 const OF_ITSELF = /(?:description|summary|overview|synopsis|bio|about)$/u;
 const MAX_CALLED = 60;
 
 /** Makes a named thing the topic of a text that describes it. */
-function aboutItself({ name, called }: Place, topic: Topic | undefined): Topic | undefined {
-  if (called === undefined || called.length > MAX_CALLED || !OF_ITSELF.test(plainName(name))) return topic;
-  return { words: [], noun: topic?.noun ?? "", things: [called], named: undefined };
+function describedThingTopic({ name, ownerTitle }: ValuePlace, topic: Topic | undefined): Topic | undefined {
+  if (ownerTitle === undefined || ownerTitle.length > MAX_CALLED || !OF_ITSELF.test(normalizeName(name))) return topic;
+  return { words: [], noun: topic?.noun ?? "", things: [ownerTitle], named: undefined };
 }
 
 const CERTAIN = /^(?:success|ok|succeeded|successful)$/u;
@@ -301,7 +301,7 @@ const NEGATIVE =
   /^(?:is_)?(?:all_day|incomplete|incomplete_results|deleted|error|failed|blocked|banned|expired|cancell?ed|locked|archived|disabled|has_error)/u;
 
 /** Returns true for most flags, except those that say something is wrong. */
-function booleanFor({ name, random }: Place): boolean {
+function drawBoolean({ name, random }: ValuePlace): boolean {
   if (CERTAIN.test(name)) return true;
   return random.next() < (NEGATIVE.test(name) ? 0.1 : 0.8);
 }
@@ -309,50 +309,50 @@ function booleanFor({ name, random }: Place): boolean {
 const ALL_TYPES = [TYPE_BIT.object, TYPE_BIT.string, TYPE_BIT.integer, TYPE_BIT.array, TYPE_BIT.boolean, TYPE_BIT.fraction, TYPE_BIT.null];
 
 /** Returns the type to draw: the type that the keywords are about, null last, then the others in turn if attempts fail. */
-function typeFor(demand: Demand, place: Place, { attempt, lean }: Manner): number | undefined {
+function chooseType(demand: Demand, place: ValuePlace, { attempt, isMinimal }: DrawMode): number | undefined {
   const { depth } = place;
   if ((demand.types & (demand.types - 1)) === 0) return demand.types === 0 ? undefined : demand.types; // a single type
   const allowed = ALL_TYPES.filter((type) => (demand.types & type) !== 0);
   const isNumber = (demand.types & TYPE_BIT.fraction) !== 0;
   const usual = allowed.filter((type) => type !== TYPE_BIT.null && !(type === TYPE_BIT.integer && isNumber && demand.types !== -1));
-  const list = usual.length === 0 ? allowed : lean && usual.length < allowed.length && depth > 2 ? [TYPE_BIT.null, ...usual] : usual;
+  const list = usual.length === 0 ? allowed : isMinimal && usual.length < allowed.length && depth > 2 ? [TYPE_BIT.null, ...usual] : usual;
   if (attempt > 2) {
     const turned = [...list, ...allowed.filter((type) => !list.includes(type))];
     return turned[attempt % turned.length];
   }
-  const told = list.find((type) => speaksOf(demand, type));
+  const told = list.find((type) => constrainsType(demand, type));
   if (told !== undefined) return told;
   if (demand.types !== -1) return list[attempt % list.length];
-  return depth === 0 ? TYPE_BIT.object : typeTold(place, described(descriptionOf(demand, place)));
+  return depth === 0 ? TYPE_BIT.object : typeFromDescription(place, parseDescription(descriptionOf(demand, place)));
 }
 
 /** Returns the type of a value without a schema type, by its description and name. */
-function typeTold({ name, hint }: Place, told: Described): number {
-  const shown = told.fallback ?? (told.type === "boolean" ? undefined : told.examples[0]);
+function typeFromDescription({ name, hint }: ValuePlace, parsedDescription: ParsedDescription): number {
+  const shown = parsedDescription.defaultValue ?? (parsedDescription.type === "boolean" ? undefined : parsedDescription.examples[0]);
   const isQuoted = shown?.quoted === true;
   const bare = shown === undefined || isQuoted ? undefined : literalValues(shown, -1).next().value;
-  if (told.type === "array" && hint === "" && !isQuoted) return TYPE_BIT.array;
-  const isFlag = told.type === "boolean" || (isFlagName(name) && told.examples.length === 0);
+  if (parsedDescription.type === "array" && hint === "" && !isQuoted) return TYPE_BIT.array;
+  const isFlag = parsedDescription.type === "boolean" || (isFlagName(name) && parsedDescription.examples.length === 0);
   if (typeof bare === "boolean" || (isFlag && !isQuoted && typeof bare !== "number")) return TYPE_BIT.boolean;
-  if (told.mask !== undefined || told.separator !== undefined) return TYPE_BIT.string;
+  if (parsedDescription.mask !== undefined || parsedDescription.separator !== undefined) return TYPE_BIT.string;
   const isNumber =
     typeof bare === "number" ||
     (!isQuoted &&
-      (told.type === "number" ||
-        Number.isFinite(told.bounds.maximum - told.bounds.minimum) ||
-        (told.unit !== "" && !/(?:units?|format)$/u.test(told.head))));
-  if (!isNumber && !(shown === undefined && /(?:count|total|price|amount|number|page)$/iu.test(name) && told.head === ""))
+      (parsedDescription.type === "number" ||
+        Number.isFinite(parsedDescription.bounds.maximum - parsedDescription.bounds.minimum) ||
+        (parsedDescription.unit !== "" && !/(?:units?|format)$/u.test(parsedDescription.noun))));
+  if (!isNumber && !(shown === undefined && /(?:count|total|price|amount|number|page)$/iu.test(name) && parsedDescription.noun === ""))
     return TYPE_BIT.string;
-  return Number.isInteger(bare) || isWholeByName({ name, told }) ? TYPE_BIT.integer : TYPE_BIT.fraction;
+  return Number.isInteger(bare) || isIntegerByName({ name, parsedDescription }) ? TYPE_BIT.integer : TYPE_BIT.fraction;
 }
 
 /** Returns the description of the value, else that of the array it is an item of. */
-function descriptionOf({ description }: Demand, { hint }: Place): string {
+function descriptionOf({ description }: Demand, { hint }: ValuePlace): string {
   return description === "" ? hint : description;
 }
 
-function speaksOf(demand: Demand, type: number): boolean {
-  if (demand.shown.some((value) => typeBitOf(value) === type)) return true;
+function constrainsType(demand: Demand, type: number): boolean {
+  if (demand.exampleValues.some((value) => typeBitOf(value) === type)) return true;
   if (type === TYPE_BIT.object)
     return demand.propertyRules.length > 0 || demand.required.size > 0 || demand.minProperties > 0 || demand.otherProperties.length > 0;
   if (type === TYPE_BIT.array)

@@ -1,7 +1,7 @@
 /** Recognizes the kind of an example value by sets: 'AAPL' is a ticker, so any other ticker is possible. */
-import { maskOfDate, writeDate } from "./date-mask.ts";
+import { inferMask, formatDate } from "./date-mask.ts";
 import { digitsText, formatText, hexText } from "./format-text.ts";
-import { PLACES, WORTH, everyPlace } from "./places.ts";
+import { CITIES, DOLLAR_VALUES, distinctCityValues } from "./places.ts";
 import type { RandomStream } from "./random-stream.ts";
 import * as words from "./words.ts";
 
@@ -13,24 +13,24 @@ interface WordSet {
   readonly names?: RegExp;
 }
 
-const CODES = everyPlace("code");
+const CODES = distinctCityValues("code");
 const SETS: readonly WordSet[] = [
   { words: words.US_STATES, names: /(?:^|_)(?:us_)?states?(?:_|$)/u },
   { words: words.LANGUAGES, names: /lang|locale|translat/u },
   { words: words.US_STATE_NAMES, names: /(?:^|_)(?:us_)?states?(?:_|$)/u },
   { words: [...new Set([...CODES, ...words.COUNTRY_CODES])] },
   { words: words.LANGUAGES },
-  { words: everyPlace("code3") },
-  { words: [...WORTH.keys()] },
-  { words: [...new Set([...everyPlace("airport"), ...words.AIRPORTS])] },
+  { words: distinctCityValues("code3") },
+  { words: [...DOLLAR_VALUES.keys()] },
+  { words: [...new Set([...distinctCityValues("airport"), ...words.AIRPORTS])] },
   { words: words.TICKERS },
   { words: words.COINS },
   { words: words.COIN_NAMES },
   { words: words.CURRENCY_PAIRS },
   { words: words.COIN_PAIRS },
-  { words: everyPlace("timeZone") },
-  { words: everyPlace("city") },
-  { words: everyPlace("country") },
+  { words: distinctCityValues("timeZone") },
+  { words: distinctCityValues("city") },
+  { words: distinctCityValues("country") },
   { words: words.WEEKDAYS },
   { words: words.MONTHS },
   { words: words.LANGUAGE_NAMES },
@@ -39,10 +39,10 @@ const SETS: readonly WordSet[] = [
   { words: words.SPORTS },
   { words: words.GENRES },
 ];
-const EXACT = indexed((word) => word);
-const LOWER = indexed((word) => word.toLowerCase());
+const EXACT = indexWords((word) => word);
+const LOWER = indexWords((word) => word.toLowerCase());
 
-function indexed(spell: (word: string) => string): ReadonlyMap<string, readonly WordSet[]> {
+function indexWords(spell: (word: string) => string): ReadonlyMap<string, readonly WordSet[]> {
   const index = new Map<string, WordSet[]>();
   for (const set of SETS)
     for (const word of set.words) {
@@ -54,33 +54,33 @@ function indexed(spell: (word: string) => string): ReadonlyMap<string, readonly 
 }
 
 /** Returns a maker of values like the example; undefined if its kind is unknown. @param name of the property, its words joined by `_` */
-export function kindOfExample(example: string, name: string): Maker | undefined {
-  const exact = chosen(EXACT.get(example), name);
+export function makerLikeExample(example: string, name: string): Maker | undefined {
+  const exact = chooseSet(EXACT.get(example), name);
   if (exact !== undefined) return (random) => random.pick(exact.words);
-  const spelled = spellingOf(example);
-  const folded = spelled === undefined ? undefined : chosen(LOWER.get(example.toLowerCase().replaceAll(/[-_]/gu, (mark) => mark)), name);
+  const spelled = detectCase(example);
+  const folded = spelled === undefined ? undefined : chooseSet(LOWER.get(example.toLowerCase().replaceAll(/[-_]/gu, (mark) => mark)), name);
   if (folded !== undefined && spelled !== undefined) return (random) => spelled(random.pick(folded.words));
-  return shapeOf(example);
+  return findShapeMaker(example);
 }
 
-function chosen(sets: readonly WordSet[] | undefined, name: string): WordSet | undefined {
+function chooseSet(sets: readonly WordSet[] | undefined, name: string): WordSet | undefined {
   return sets?.find(({ names }) => names?.test(name) === true) ?? sets?.find(({ names }) => names === undefined);
 }
 
-function spellingOf(example: string): ((text: string) => string) | undefined {
+function detectCase(example: string): ((text: string) => string) | undefined {
   if (example === example.toLowerCase()) return (text) => text.toLowerCase();
   return example === example.toUpperCase() ? (text) => text.toUpperCase() : undefined;
 }
 
-function shapeOf(example: string): Maker | undefined {
-  const mask = maskOfDate(example);
-  if (mask !== undefined) return (random) => writeDate(mask, momentFor(random));
+function findShapeMaker(example: string): Maker | undefined {
+  const mask = inferMask(example);
+  if (mask !== undefined) return (random) => formatDate(mask, randomMoment(random));
   const found = SHAPES.find(([pattern]) => pattern.test(example));
   return found?.[1];
 }
 
 /** Returns a time from 2024 to 2026, at a full five minutes. */
-export function momentFor(random: RandomStream): number {
+export function randomMoment(random: RandomStream): number {
   const day = Date.UTC(random.integer(2024, 2026), random.integer(0, 11), random.integer(1, 28));
   return day + (random.integer(7, 21) * 60 + random.integer(0, 11) * 5) * 60_000;
 }
@@ -102,11 +102,11 @@ const SHAPES: readonly (readonly [RegExp, Maker])[] = [
 ];
 
 /** Returns another id of the same form: other digits for digits; if it is a hash, any hash. */
-export function likeId(example: string, random: RandomStream): string {
+export function similarId(example: string, random: RandomStream): string {
   if (/^(?=.*\d)(?=.*[a-f])[0-9a-f]{8,64}$/u.test(example)) return hexText(random, example.length);
   return example.replaceAll(/\d+/gu, (digits) => (digits.length > 18 ? digits : digitsText(random, digits.length)));
 }
 
-export function zipText(random: RandomStream): string {
-  return random.pick(PLACES).zip.replaceAll("#", () => String(random.integer(0, 9)));
+export function randomZipCode(random: RandomStream): string {
+  return random.pick(CITIES).zip.replaceAll("#", () => String(random.integer(0, 9)));
 }

@@ -3,7 +3,7 @@ import { isEmail, isHostname, isInternationalEmail, isIpv4, isIpv6 } from "./add
 import { isIri, isIriReference, isUri, isUriReference, isUriTemplate } from "./uri-formats.ts";
 
 export interface KnownFormat {
-  readonly fits: (text: string) => boolean;
+  readonly isValid: (text: string) => boolean;
   /** The format in words, with an article. */
   readonly meaning: string;
   readonly example: string;
@@ -43,24 +43,24 @@ function parsesAsRegex(text: string, flags: string): boolean {
 
 /** Formats by name. `idn-hostname` is missing: it would need tables of all scripts. */
 export const KNOWN_FORMATS: ReadonlyMap<string, KnownFormat> = new Map<string, KnownFormat>([
-  ["date", { fits: isDate, meaning: "a date", example: "2026-01-31" }],
-  ["time", { fits: isTime, meaning: "a time with its offset", example: "14:30:00Z" }],
-  ["date-time", { fits: isDateTime, meaning: "a date and time with its offset", example: "2026-01-31T14:30:00Z" }],
-  ["duration", { fits: (text) => DURATION.test(text), meaning: "a duration", example: "P1DT12H" }],
-  ["email", { fits: isEmail, meaning: "an email address", example: "ada@example.com" }],
-  ["idn-email", { fits: isInternationalEmail, meaning: "an email address", example: "ada@example.com" }],
-  ["hostname", { fits: isHostname, meaning: "a host name", example: "api.example.com" }],
-  ["ipv4", { fits: isIpv4, meaning: "an IPv4 address", example: "192.0.2.1" }],
-  ["ipv6", { fits: isIpv6, meaning: "an IPv6 address", example: "2001:db8::1" }],
-  ["uri", { fits: isUri, meaning: "a URI", example: "https://example.com/a" }],
-  ["uri-reference", { fits: isUriReference, meaning: "a URI or a relative reference", example: "/a?b=c" }],
-  ["iri", { fits: isIri, meaning: "an IRI", example: "https://example.com/ä" }],
-  ["iri-reference", { fits: isIriReference, meaning: "an IRI or a relative reference", example: "/ä?b=c" }],
-  ["uri-template", { fits: isUriTemplate, meaning: "a URI template", example: "/orders/{id}" }],
-  ["uuid", { fits: (text) => UUID.test(text), meaning: "a UUID", example: "123e4567-e89b-12d3-a456-426614174000" }],
-  ["json-pointer", { fits: isJsonPointer, meaning: "a JSON pointer", example: "/items/0" }],
-  ["relative-json-pointer", { fits: isRelativeJsonPointer, meaning: "a relative JSON pointer", example: "1/items" }],
-  ["regex", { fits: isRegex, meaning: "a regular expression of ECMAScript", example: "^[a-z]+$" }],
+  ["date", { isValid: isDate, meaning: "a date", example: "2026-01-31" }],
+  ["time", { isValid: isTime, meaning: "a time with its offset", example: "14:30:00Z" }],
+  ["date-time", { isValid: isDateTime, meaning: "a date and time with its offset", example: "2026-01-31T14:30:00Z" }],
+  ["duration", { isValid: (text) => DURATION.test(text), meaning: "a duration", example: "P1DT12H" }],
+  ["email", { isValid: isEmail, meaning: "an email address", example: "ada@example.com" }],
+  ["idn-email", { isValid: isInternationalEmail, meaning: "an email address", example: "ada@example.com" }],
+  ["hostname", { isValid: isHostname, meaning: "a host name", example: "api.example.com" }],
+  ["ipv4", { isValid: isIpv4, meaning: "an IPv4 address", example: "192.0.2.1" }],
+  ["ipv6", { isValid: isIpv6, meaning: "an IPv6 address", example: "2001:db8::1" }],
+  ["uri", { isValid: isUri, meaning: "a URI", example: "https://example.com/a" }],
+  ["uri-reference", { isValid: isUriReference, meaning: "a URI or a relative reference", example: "/a?b=c" }],
+  ["iri", { isValid: isIri, meaning: "an IRI", example: "https://example.com/ä" }],
+  ["iri-reference", { isValid: isIriReference, meaning: "an IRI or a relative reference", example: "/ä?b=c" }],
+  ["uri-template", { isValid: isUriTemplate, meaning: "a URI template", example: "/orders/{id}" }],
+  ["uuid", { isValid: (text) => UUID.test(text), meaning: "a UUID", example: "123e4567-e89b-12d3-a456-426614174000" }],
+  ["json-pointer", { isValid: isJsonPointer, meaning: "a JSON pointer", example: "/items/0" }],
+  ["relative-json-pointer", { isValid: isRelativeJsonPointer, meaning: "a relative JSON pointer", example: "1/items" }],
+  ["regex", { isValid: isRegex, meaning: "a regular expression of ECMAScript", example: "^[a-z]+$" }],
 ]);
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/u;

@@ -1,6 +1,6 @@
 /** Counts the excess closing brackets of a text, by kind, outside its strings. */
 
-import { endOfString } from "../../core/base/exact-json.ts";
+import { findStringEnd } from "../../core/base/exact-json.ts";
 
 const OPENERS: ReadonlyMap<string, string> = new Map([
   ["{", "}"],
@@ -14,14 +14,14 @@ export class BracketCount {
   constructor(source: string, start: number) {
     for (let at = start; at < source.length; at++) {
       const char = source[at] ?? "";
-      if (char === '"') at = endOfString(source, at + 1);
+      if (char === '"') at = findStringEnd(source, at + 1);
       else if (char === "}" || char === "]" || char === ")") this.#count(char, 1);
       else if (OPENERS.has(char)) this.#count(OPENERS.get(char) ?? "", -1);
     }
   }
 
   /** True if the bracket can replace a missing one of another kind; it is then counted as that one. */
-  takeSwapped(close: string, expected: string): boolean {
+  consumeSwapped(close: string, expected: string): boolean {
     if ((this.#extra.get(close) ?? 0) <= 0 || (this.#extra.get(expected) ?? 0) >= 0) return false;
     this.#count(close, -1);
     this.#count(expected, 1);
@@ -29,7 +29,7 @@ export class BracketCount {
   }
 
   /** True if there is an excess bracket of this kind; it is then counted as skipped. */
-  takeExtra(close: string): boolean {
+  consumeExtra(close: string): boolean {
     const extra = this.#extra.get(close) ?? 0;
     if (extra <= 0) return false;
     this.#extra.set(close, extra - 1);

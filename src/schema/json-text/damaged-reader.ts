@@ -6,7 +6,7 @@ import { isQuote, type StringRole } from "./damaged-string.ts";
 import type { DamagedText } from "./damaged-text.ts";
 import type { Mends, MendKind } from "./mend.ts";
 import type { Outline } from "./outline.ts";
-import { CLOSERS, KEY_CHAR, show, TokenReader } from "./token-reader.ts";
+import { CLOSERS, KEY_CHAR, showText, TokenReader } from "./token-reader.ts";
 import { Unreadable } from "./unreadable.ts";
 
 export interface DamagedJson {
@@ -42,7 +42,7 @@ class DamagedReader extends TokenReader {
   readonly #start: number;
   #brackets: BracketCount | undefined;
   /** Whether an array or object was closed inside this one and more text follows it. */
-  #closedInside = false;
+  #hasInnerEnd = false;
 
   constructor(text: DamagedText, { start = 0, maxDepth = DEFAULT_MAX_DEPTH, exactStrings = false, outline }: DamagedJsonOptions) {
     super(text, { start, exact: exactStrings, outline });
@@ -52,27 +52,27 @@ class DamagedReader extends TokenReader {
 
   read(): DamagedJson {
     const char = this.char;
-    if (char !== "{" && char !== "[" && char !== "(") throw this.unreadable("expected an object or an array");
-    const value = this.#value("top");
-    if (typeof value !== "object" || value === null) throw this.unreadable("expected an object or an array");
-    const whole = this.mends.has("end-missing") || this.mends.has("cut-off") ? value : this.#goOn(value, char);
+    if (char !== "{" && char !== "[" && char !== "(") throw this.unreadableError("expected an object or an array");
+    const value = this.#readValue("top");
+    if (typeof value !== "object" || value === null) throw this.unreadableError("expected an object or an array");
+    const whole = this.mends.has("end-missing") || this.mends.has("cut-off") ? value : this.#readPastEarlyEnd(value, char);
     return { value: whole, end: this.at, mends: this.mends };
   }
 
   /** Continues a value that an excess closing bracket ended early: `{"a": 1}, "b": 2}`. Otherwise skips excess brackets after it. */
-  #goOn(value: JsonValue, opener: string): JsonValue {
+  #readPastEarlyEnd(value: JsonValue, opener: string): JsonValue {
     let whole = value;
     for (;;) {
       const end = this.at;
       let extra = 0;
-      for (this.skip(); this.char !== "" && CLOSERS.includes(this.char); this.skip()) {
+      for (this.skipSpace(); this.char !== "" && CLOSERS.includes(this.char); this.skipSpace()) {
         extra++;
         this.at++;
       }
-      const more = this.char === "," && opener !== "(" ? this.#rest(whole, opener) : undefined;
+      const more = this.char === "," && opener !== "(" ? this.#tryReadRest(whole, opener) : undefined;
       if (more === undefined) {
         if (extra === 0) this.at = end;
-        else this.mends.add(this.#closedInside ? "bracket-guess" : "extra-bracket", end);
+        else this.mends.add(this.#hasInnerEnd ? "bracket-guess" : "extra-bracket", end);
         return whole;
       }
       this.mends.add("bracket-guess", end);
@@ -81,12 +81,12 @@ class DamagedReader extends TokenReader {
   }
 
   /** Reads members or items after a value, up to the bracket that closes them; undefined if there are none. */
-  #rest(value: JsonValue, opener: string): JsonValue | undefined {
+  #tryReadRest(value: JsonValue, opener: string): JsonValue | undefined {
     const start = this.at;
     const close = opener === "{" ? "}" : "]";
     const trial = new DamagedReader(this.text, { start, maxDepth: this.#maxDepth, exactStrings: this.exact });
     try {
-      const more = trial.#continued(value, close);
+      const more = trial.#readContinuation(value, close);
       this.at = trial.at;
       this.mends.addAll(trial.mends);
       return more;
@@ -96,86 +96,86 @@ class DamagedReader extends TokenReader {
     }
   }
 
-  #continued(value: JsonValue, close: "}" | "]"): JsonValue {
-    this.skip(",");
-    if (close === "}" && !isQuote(this.char)) throw this.unreadable("expected a key");
-    const more = Array.isArray(value) ? this.#items([...value], close) : this.#members({ ...(value as Members) });
-    if (this.mends.certainty === "cut" || this.mends.has("end-missing")) throw this.unreadable("the text ends too early");
+  #readContinuation(value: JsonValue, close: "}" | "]"): JsonValue {
+    this.skipSpace(",");
+    if (close === "}" && !isQuote(this.char)) throw this.unreadableError("expected a key");
+    const more = Array.isArray(value) ? this.#readItems([...value], close) : this.#readMembers({ ...(value as Members) });
+    if (this.mends.certainty === "cut" || this.mends.has("end-missing")) throw this.unreadableError("the text ends too early");
     return more;
   }
 
-  #value(role: StringRole): JsonValue {
+  #readValue(role: StringRole): JsonValue {
     const char = this.char;
-    if (char === "{") return this.#object();
+    if (char === "{") return this.#readObject();
     if (char === "[") {
       this.at++;
-      return this.#items([], "]");
+      return this.#readItems([], "]");
     }
-    if (char === "(") return this.#tuple();
-    if (isQuote(char)) return this.joined(role);
-    return this.word(role);
+    if (char === "(") return this.#readTuple();
+    if (isQuote(char)) return this.readJoinedStrings(role);
+    return this.readWordValue(role);
   }
 
-  #object(): Members {
+  #readObject(): Members {
     this.at++;
-    this.skip();
+    this.skipSpace();
     if (this.char === "{" && this.source.startsWith("{{", this.at - 1)) {
-      this.note("bracket-guess");
+      this.addMend("bracket-guess");
       this.at++;
     }
-    return this.#members({});
+    return this.#readMembers({});
   }
 
-  #members(value: Members): Members {
-    this.#begin("}");
+  #readMembers(value: Members): Members {
+    this.#openBracket("}");
     let colonMissing = false;
     let valueEnd = -1;
     for (let count = 0; ; count++) {
-      const commas = this.#commas(count === 0, "extra-comma");
-      if (this.#ends(commas)) break;
-      if (this.char === "{" && this.open.includes("]")) {
-        this.note("bracket-guess"); // `[{"i": 1, {"i": 2}]`
+      const commas = this.#skipCommas(count === 0, "extra-comma");
+      if (this.#readEnd(commas)) break;
+      if (this.char === "{" && this.openBrackets.includes("]")) {
+        this.addMend("bracket-guess"); // `[{"i": 1, {"i": 2}]`
         break;
       }
       const commaMissing = commas === 0 && count > 0;
-      if (commaMissing) this.note(colonMissing || !isQuote(this.char) || this.#mayHoldMore(valueEnd) ? "comma-guess" : "comma");
+      if (commaMissing) this.addMend(colonMissing || !isQuote(this.char) || this.#isCommaUncertain(valueEnd) ? "comma-guess" : "comma");
       const keyAt = this.at;
-      const key = this.key();
+      const key = this.readKey();
       if (key === undefined) break;
-      colonMissing = this.colon(commaMissing || key.endsWith(":"), keyAt);
-      this.skip();
+      colonMissing = this.readColon(commaMissing || key.endsWith(":"), keyAt);
+      this.skipSpace();
       const from = this.at;
-      this.#add(value, key, this.#memberValue(), keyAt);
+      this.#addMember(value, key, this.#readMemberValue(), keyAt);
       this.outline?.add(value, key, { start: from, end: this.at });
       valueEnd = this.at;
-      this.stray("}");
+      this.skipStrayWord("}");
     }
-    this.open.pop();
+    this.openBrackets.pop();
     return value;
   }
 
   /** Whether the comma missing after a value may be inside it, or is not all that is missing: `"a.ts," "b": 1`, `12"b": 3`, `[1 500]`, `5 // 2,`. */
-  #mayHoldMore(valueEnd: number): boolean {
+  #isCommaUncertain(valueEnd: number): boolean {
     const last = this.source[valueEnd - 1] ?? "";
     const gap = this.source.slice(valueEnd, this.at);
     if (gap.trim() !== "" || (isQuote(last) && this.source[valueEnd - 2] === ",")) return true;
     return DIGIT.test(last) && (gap === "" || (!gap.includes("\n") && NUMBER_START.test(this.char)));
   }
 
-  #memberValue(): JsonValue {
-    this.skip();
+  #readMemberValue(): JsonValue {
+    this.skipSpace();
     const char = this.char;
     if (char === "") {
-      this.note("cut-off");
+      this.addMend("cut-off");
       return null;
     }
-    if (char !== "," && !CLOSERS.includes(char)) return this.#value("object");
-    this.note("no-value");
+    if (char !== "," && !CLOSERS.includes(char)) return this.#readValue("object");
+    this.addMend("no-value");
     return null;
   }
 
   /** Adds a member. Refuses a duplicate key with a different value; leaves out `__proto__`, which could reach a prototype. */
-  #add(object: Members, key: string, value: JsonValue, at: number): void {
+  #addMember(object: Members, key: string, value: JsonValue, at: number): void {
     if (key === "__proto__") {
       this.mends.add("proto", at);
       return;
@@ -183,71 +183,71 @@ class DamagedReader extends TokenReader {
     const known = Object.hasOwn(object, key) ? object[key] : undefined;
     if (known !== undefined) {
       const contradicts = canonicalJson(known) !== canonicalJson(value);
-      if (this.outline !== undefined) this.outline.addTwice(key, contradicts);
-      else if (contradicts) throw new Unreadable(`the key ${show(key)} is given twice in one object; give every key once`, at, true);
+      if (this.outline !== undefined) this.outline.addRepeatedKey(key, contradicts);
+      else if (contradicts) throw new Unreadable(`the key ${showText(key)} is given twice in one object; give every key once`, at, true);
       else this.mends.add("key-twice", at);
     }
     object[key] = value;
   }
 
-  #items(items: JsonValue[], close: string): readonly JsonValue[] {
+  #readItems(items: JsonValue[], close: string): readonly JsonValue[] {
     let pairs: Members | undefined;
     let before: "none" | "string" | "other" = "none";
     let itemEnd = -1;
-    this.#begin(close);
+    this.#openBracket(close);
     for (;;) {
-      const commas = this.#commas(before === "none", "empty-item");
-      if (this.#ends(commas)) break;
+      const commas = this.#skipCommas(before === "none", "empty-item");
+      if (this.#readEnd(commas)) break;
       const quoted = isQuote(this.char);
       const itemAt = this.at;
       if (commas === 0 && before !== "none") {
         if (this.exact && KEY_CHAR.test(this.char) && !quoted && !/[-\dtfnTFNuU]/u.test(this.char))
-          throw this.unreadable("a word next to a value");
-        this.note(quoted || before === "string" || this.#mayHoldMore(itemEnd) ? "comma-guess" : "comma");
+          throw this.unreadableError("a word next to a value");
+        this.addMend(quoted || before === "string" || this.#isCommaUncertain(itemEnd) ? "comma-guess" : "comma");
       }
-      const item = this.#value("array");
+      const item = this.#readValue("array");
       itemEnd = this.at;
-      this.skip();
+      this.skipSpace();
       if (typeof item === "string" && quoted && this.char === ":") {
-        this.note("pairs");
+        this.addMend("pairs");
         this.at++;
         if (pairs === undefined) items.push((pairs = {}));
-        this.#add(pairs, item, this.#memberValue(), itemAt);
+        this.#addMember(pairs, item, this.#readMemberValue(), itemAt);
       } else if (item !== undefined) {
         pairs = undefined;
         items.push(item);
       }
       before = quoted ? "string" : "other";
-      this.stray(close);
+      this.skipStrayWord(close);
     }
-    this.open.pop();
+    this.openBrackets.pop();
     return items;
   }
 
   /** Reads a tuple: `(1, 2)` and `()` are arrays, `(1)` is 1. */
-  #tuple(): JsonValue {
-    this.note("tuple");
+  #readTuple(): JsonValue {
+    this.addMend("tuple");
     const start = ++this.at;
-    const items = this.#items([], ")");
+    const items = this.#readItems([], ")");
     const [only] = items;
     const inside = this.source.slice(start, this.at).trimEnd().slice(0, -1).trimEnd();
     return items.length === 1 && only !== undefined && !inside.endsWith(",") ? only : items;
   }
 
-  #begin(close: string): void {
-    this.open.push(close);
-    if (this.open.length > this.#maxDepth) throw new Unreadable(`it nests deeper than ${this.#maxDepth} levels`, this.at, true);
+  #openBracket(close: string): void {
+    this.openBrackets.push(close);
+    if (this.openBrackets.length > this.#maxDepth) throw new Unreadable(`it nests deeper than ${this.#maxDepth} levels`, this.at, true);
   }
 
   /** Skips commas and `...`; returns the number of commas. */
-  #commas(first: boolean, extra: MendKind): number {
+  #skipCommas(first: boolean, extra: MendKind): number {
     let commas = 0;
-    for (this.skip(); ; this.skip()) {
+    for (this.skipSpace(); ; this.skipSpace()) {
       if (this.source.startsWith("...", this.at)) {
-        this.note("stray");
+        this.addMend("stray");
         this.at += 3;
       } else if (this.char === ",") {
-        if (commas > 0 || first) this.note(first || commas > 0 ? extra : "extra-comma");
+        if (commas > 0 || first) this.addMend(first || commas > 0 ? extra : "extra-comma");
         commas++;
         this.at++;
       } else return commas;
@@ -255,36 +255,36 @@ class DamagedReader extends TokenReader {
   }
 
   /** Whether the current array or object ends here: by its bracket, that of an outer one, or the end of the text. */
-  #ends(commas: number): boolean {
+  #readEnd(commas: number): boolean {
     for (;;) {
       const char = this.char;
       if (char === "") {
-        if (commas > 0) this.note("cut-off");
-        else if (!this.mends.has("cut-off")) this.note("end-missing");
+        if (commas > 0) this.addMend("cut-off");
+        else if (!this.mends.has("cut-off")) this.addMend("end-missing");
         return true;
       }
       if (!CLOSERS.includes(char)) return false;
-      const own = char === this.open.at(-1);
-      if (own && commas === 1) this.note("extra-comma");
+      const own = char === this.openBrackets.at(-1);
+      if (own && commas === 1) this.addMend("extra-comma");
       if (own) {
         this.at++;
-        this.#markClosed();
+        this.#recordInnerEnd();
         return true;
       }
       this.#brackets ??= this.#countBrackets();
-      if (this.#brackets.takeSwapped(char, this.open.at(-1) ?? "")) {
-        this.note("bracket-guess");
+      if (this.#brackets.consumeSwapped(char, this.openBrackets.at(-1) ?? "")) {
+        this.addMend("bracket-guess");
         this.at++;
         return true;
       }
-      if (!this.#brackets.takeExtra(char)) {
-        if (!this.open.includes(char)) throw this.unreadable(`${char} does not close anything`);
-        this.note("bracket-guess");
+      if (!this.#brackets.consumeExtra(char)) {
+        if (!this.openBrackets.includes(char)) throw this.unreadableError(`${char} does not close anything`);
+        this.addMend("bracket-guess");
         return true;
       }
-      this.note("bracket-guess");
+      this.addMend("bracket-guess");
       this.at++;
-      if (commas === 0) this.#passComma();
+      if (commas === 0) this.#skipComma();
       if (this.char !== "" && !CLOSERS.includes(this.char)) return false;
     }
   }
@@ -294,17 +294,17 @@ class DamagedReader extends TokenReader {
     return new BracketCount(this.source, this.#start);
   }
 
-  #passComma(): void {
-    this.skip();
+  #skipComma(): void {
+    this.skipSpace();
     if (this.char !== ",") return;
     this.at++;
-    this.skip();
+    this.skipSpace();
   }
 
   /** Records that an array or object ended inside another that continues. */
-  #markClosed(): void {
-    if (this.#closedInside || this.open.length === 1) return;
+  #recordInnerEnd(): void {
+    if (this.#hasInnerEnd || this.openBrackets.length === 1) return;
     const at = this.spaces.skip(this.at);
-    this.#closedInside = !CLOSERS.includes(this.source[at] ?? "");
+    this.#hasInnerEnd = !CLOSERS.includes(this.source[at] ?? "");
   }
 }

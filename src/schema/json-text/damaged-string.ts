@@ -33,7 +33,7 @@ const CLOSING: ReadonlyMap<string, string> = new Map([
   ["’", "’‘'"],
 ]);
 /** For each opening quote, the one that closes it in correct use. */
-const PARTNER: ReadonlyMap<string, string> = new Map([
+const CLOSING_PARTNER: ReadonlyMap<string, string> = new Map([
   ['"', '"'],
   ["'", "'"],
   ["`", "`"],
@@ -69,10 +69,10 @@ export class StringReader {
   }
 
   /** Reads the string at `start`, provided that all quotes are correct; undefined if it does not end. */
-  exact(start: number): ReadString | undefined {
+  readExact(start: number): ReadString | undefined {
     const quote = this.#source[start] ?? "";
-    const partner = PARTNER.get(quote) ?? quote;
-    const end = this.#find(start + 1, partner === quote ? quote : `${partner}${quote}"`);
+    const partner = CLOSING_PARTNER.get(quote) ?? quote;
+    const end = this.#findUnescaped(start + 1, partner === quote ? quote : `${partner}${quote}"`);
     if (end < 0 || this.#source[end] !== partner) return undefined; // another quote may end it: `“x", "b": “y”`
     const { text, mends } = decodeString(this.#source.slice(start + 1, end), quote);
     if (quote !== '"') mends.push("quotes");
@@ -80,59 +80,59 @@ export class StringReader {
   }
 
   /** Reads the string at `start` even if quotes are missing or occur inside it. */
-  guess(start: number, place: StringPlace): ReadString {
+  readLeniently(start: number, place: StringPlace): ReadString {
     const source = this.#source;
     const tripled = source.startsWith(TRIPLE, start) ? source.indexOf(TRIPLE, start + 3) : -1;
-    if (source.startsWith(TRIPLE, start)) this.#look((tripled < 0 ? source.length : tripled) - start);
+    if (source.startsWith(TRIPLE, start)) this.#spend((tripled < 0 ? source.length : tripled) - start);
     if (tripled >= 0) return { text: source.slice(start + 3, tripled), end: tripled + 3, closed: true, mends: ["quotes", "quote-inside"] };
     const quote = source[start] ?? "";
-    const doubled = this.#doubled(start, quote, place);
-    const read = this.#guessFrom(start + 1 + doubled, quote, place);
+    const doubled = this.#countDoubledQuote(start, quote, place);
+    const read = this.#readLenientlyFrom(start + 1 + doubled, quote, place);
     return doubled === 0 ? read : { ...read, mends: [...read.mends, "quote-twice"] };
   }
 
-  #guessFrom(from: number, quote: string, place: StringPlace): ReadString {
+  #readLenientlyFrom(from: number, quote: string, place: StringPlace): ReadString {
     const source = this.#source;
     const closing = CLOSING.get(quote) ?? quote;
-    const first = this.#find(from, closing);
-    if (first < 0) return this.#unclosed(from, quote, place);
-    if (this.#closes(first + 1, place))
-      return this.#string(from, first, first + 1, quote, source[first] === PARTNER.get(quote) ? [] : ["quote-missing"]);
-    const missing = this.#missingEnd(from, first, place);
-    if (missing >= 0) return this.#string(from, missing, missing, quote, ["quote-missing"]);
-    for (let end = this.#find(first + 1, closing); end >= 0; end = this.#find(end + 1, closing))
-      if (this.#closes(end + 1, place)) return this.#string(from, end, end + 1, quote, ["quote-inside"]);
-    if (place.role === "key") return this.#string(from, first, first + 1, quote, []);
-    return this.#unclosed(from, quote, place);
+    const first = this.#findUnescaped(from, closing);
+    if (first < 0) return this.#readUnclosed(from, quote, place);
+    if (this.#isClosingQuote(first + 1, place))
+      return this.#decodeRange(from, first, first + 1, quote, source[first] === CLOSING_PARTNER.get(quote) ? [] : ["quote-missing"]);
+    const missing = this.#findMissingEnd(from, first, place);
+    if (missing >= 0) return this.#decodeRange(from, missing, missing, quote, ["quote-missing"]);
+    for (let end = this.#findUnescaped(first + 1, closing); end >= 0; end = this.#findUnescaped(end + 1, closing))
+      if (this.#isClosingQuote(end + 1, place)) return this.#decodeRange(from, end, end + 1, quote, ["quote-inside"]);
+    if (place.role === "key") return this.#decodeRange(from, first, first + 1, quote, []);
+    return this.#readUnclosed(from, quote, place);
   }
 
   /** Reads the text up to the next quote as a string without an opening quote; undefined if that quote does not close it. */
-  unopened(start: number, place: StringPlace): ReadString | undefined {
-    const end = this.#find(start, '"');
-    if (end < 0 || !this.#closes(end + 1, place)) return undefined;
+  readUnopened(start: number, place: StringPlace): ReadString | undefined {
+    const end = this.#findUnescaped(start, '"');
+    if (end < 0 || !this.#isClosingQuote(end + 1, place)) return undefined;
     const raw = this.#source.slice(start, end);
     if (raw.includes("\n") || /[,:{[(]\s*$/u.test(raw)) return undefined;
-    return this.#string(start, end, end + 1, '"', ["quote-missing"]);
+    return this.#decodeRange(start, end, end + 1, '"', ["quote-missing"]);
   }
 
-  #string(from: number, to: number, end: number, quote: string, mends: readonly MendKind[]): ReadString {
+  #decodeRange(from: number, to: number, end: number, quote: string, mends: readonly MendKind[]): ReadString {
     const decoded = decodeString(this.#source.slice(from, to), quote);
     return { text: decoded.text, end, closed: true, mends: [...decoded.mends, ...mends, ...(quote === '"' ? [] : ["quotes" as const])] };
   }
 
   /** Reads a string that no quote closes. It ends before the next member or item if there is one, else with the text. */
-  #unclosed(from: number, quote: string, { role, open }: StringPlace): ReadString {
+  #readUnclosed(from: number, quote: string, { role, open }: StringPlace): ReadString {
     const source = this.#source;
     const rest = source.slice(from);
-    const next = role === "array" ? (/[\]}]\s*$/u.test(rest) && !/[()]/u.test(rest) ? rest.indexOf(",") : -1) : nextMember(rest, role);
-    if (next >= 0) return this.#string(from, from + next, from + next, quote, ["quote-missing"]);
-    const to = endWithoutClosers(source, from, open);
+    const next = role === "array" ? (/[\]}]\s*$/u.test(rest) && !/[()]/u.test(rest) ? rest.indexOf(",") : -1) : findNextMember(rest, role);
+    if (next >= 0) return this.#decodeRange(from, from + next, from + next, quote, ["quote-missing"]);
+    const to = findEndWithoutClosers(source, from, open);
     const { text, mends } = decodeString(withoutCutEscape(source.slice(from, to)), quote);
     return { text, end: to, closed: to < source.trimEnd().length, mends: [...mends, "quote-missing"] };
   }
 
   /** Returns the end of a string without a closing quote, if the next quote opens another string; else -1. */
-  #missingEnd(from: number, next: number, { role }: StringPlace): number {
+  #findMissingEnd(from: number, next: number, { role }: StringPlace): number {
     const source = this.#source;
     if (role === "top") return -1;
     if (role === "key") {
@@ -142,7 +142,7 @@ export class StringReader {
     const tail = source.slice(Math.max(from, next - MAX_STRUCTURE), next);
     const found = STRUCTURE_AT_END.exec(tail);
     if (found === null) return -1;
-    const after = this.#quotedBehind(next);
+    const after = this.#offsetAfterQuoted(next);
     const follows = source[after];
     const opensObject = found[0].trimEnd().endsWith("{");
     const closesObject = found[0].includes("}");
@@ -154,36 +154,36 @@ export class StringReader {
   }
 
   /** Returns the offset of the first non-space character after the string that opens at a quote, if the string is short. */
-  #quotedBehind(quote: number): number {
+  #offsetAfterQuoted(quote: number): number {
     const end = this.#source.indexOf('"', quote + 1);
-    this.#look(Math.max(0, end - quote));
+    this.#spend(Math.max(0, end - quote));
     return end < 0 ? this.#source.length : this.#skipSpace(end + 1);
   }
 
   /** Returns the next character of a set that is not after a backslash, or -1. */
-  #find(start: number, chars: string): number {
+  #findUnescaped(start: number, chars: string): number {
     const source = this.#source;
     for (let at = start; at < source.length; at++) {
       const char = source[at] ?? "";
       if (char === "\\") at++;
       else if (chars.includes(char)) {
-        this.#look(at - start);
+        this.#spend(at - start);
         return at;
       }
     }
-    this.#look(source.length - start);
+    this.#spend(source.length - start);
     return -1;
   }
 
   /** Returns 1 if the opening quote is doubled and the next one closes the string, as in `""value"`; else 0. */
-  #doubled(start: number, quote: string, place: StringPlace): number {
+  #countDoubledQuote(start: number, quote: string, place: StringPlace): number {
     if (this.#source[start + 1] !== quote || !WORD.test(this.#source[start + 2] ?? "")) return 0;
-    const end = this.#find(start + 2, CLOSING.get(quote) ?? quote);
-    return end >= 0 && this.#closes(end + 1, place) ? 1 : 0;
+    const end = this.#findUnescaped(start + 2, CLOSING.get(quote) ?? quote);
+    return end >= 0 && this.#isClosingQuote(end + 1, place) ? 1 : 0;
   }
 
   /** Whether a quote ends its string, judging by the text after it. */
-  #closes(behind: number, { role, open }: StringPlace): boolean {
+  #isClosingQuote(behind: number, { role, open }: StringPlace): boolean {
     const source = this.#source;
     const at = this.#skipSpace(behind);
     const char = source[at];
@@ -192,25 +192,25 @@ export class StringReader {
     if (role === "top") return false;
     if (char === ":") return role === "array";
     if (isComment(source, at)) return true;
-    if (isCloser(char)) return this.#closersFit(at, open);
+    if (isCloser(char)) return this.#areClosersBalanced(at, open);
     if (char === ",") return role === "array" || this.#startsMember(this.#skipSpace(at + 1), true);
     if (source.slice(behind, at).includes("\n") && role === "object" && this.#startsMember(at, false)) return true;
-    return this.#strayBefore(at);
+    return this.#isStrayWordAt(at);
   }
 
   /** Whether a stray word follows, and then the next member: `"x" oops, "b": 1`. */
-  #strayBefore(start: number): boolean {
+  #isStrayWordAt(start: number): boolean {
     const source = this.#source;
     let at = start;
     while (at < start + MAX_STRUCTURE && WORD.test(source[at] ?? "")) at++;
-    this.#look(at - start);
+    this.#spend(at - start);
     const comma = this.#skipSpace(at);
     const next = this.#skipSpace(comma + 1);
-    return at > start && source[comma] === "," && source[next] === '"' && source[this.#quotedBehind(next)] === ":";
+    return at > start && source[comma] === "," && source[next] === '"' && source[this.#offsetAfterQuoted(next)] === ":";
   }
 
   /** Whether the closing brackets match what is open and are followed by the end, or by a comma if something is still open. */
-  #closersFit(start: number, open: readonly string[]): boolean {
+  #areClosersBalanced(start: number, open: readonly string[]): boolean {
     const source = this.#source;
     let at = start;
     let left = open.length;
@@ -240,13 +240,13 @@ export class StringReader {
     if (closing === undefined) {
       if (!WORD.test(char)) return false;
       while (at < limit && WORD.test(source[at] ?? "")) at++;
-      this.#look(at - start);
+      this.#spend(at - start);
       if (source[at] === '"') at++; // its opening quote is missing
       const next = this.#skipSpace(at);
-      return source[next] === ":" || (source[next] === '"' && next > at && source[this.#quotedBehind(next)] === ":"); // a stray word before it
+      return source[next] === ":" || (source[next] === '"' && next > at && source[this.#offsetAfterQuoted(next)] === ":"); // a stray word before it
     }
     while (at < limit && !closing.includes(source[at] ?? "")) at++;
-    this.#look(at - start);
+    this.#spend(at - start);
     return at === source.length || source[this.#skipSpace(at + 1)] === ":";
   }
 
@@ -255,24 +255,24 @@ export class StringReader {
     const limit = start + MAX_LOOK_AHEAD;
     let at = start;
     while (at < limit && SPACE.test(this.#source[at] ?? "")) at++;
-    this.#look(at - start);
+    this.#spend(at - start);
     return at;
   }
 
-  #look(count: number): void {
+  #spend(count: number): void {
     this.#budget.spend(count);
   }
 }
 
 /** Returns where the next member of an object begins inside an unclosed string: `first, b: 1}`. */
-function nextMember(rest: string, role: StringRole): number {
+function findNextMember(rest: string, role: StringRole): number {
   if (role === "key") return rest.indexOf(":");
   if (role !== "object") return -1;
   return /,\s{0,64}(?:["'`][^"'\n]{1,64}["']?|[`\p{L}_][\p{L}\p{N}_]{0,63})\s{0,64}:(?!\/\/)/u.exec(rest)?.index ?? -1;
 }
 
 /** Returns the end of an unclosed string, without the closing brackets that it may have swallowed. */
-function endWithoutClosers(source: string, from: number, open: readonly string[]): number {
+function findEndWithoutClosers(source: string, from: number, open: readonly string[]): number {
   const end = source.trimEnd().length;
   let at = end;
   for (let left = open.length; left > 0 && at > from && isCloser(source[at - 1]); left--) at = source.slice(0, at - 1).trimEnd().length;

@@ -2,7 +2,7 @@
 import type { JsonValue } from "../../core/base/json.ts";
 import type { MendKind } from "./mend.ts";
 import { Unreadable } from "./unreadable.ts";
-import { shownNumber } from "../../core/base/short-text.ts";
+import { shortenNumber } from "../../core/base/short-text.ts";
 
 export interface ReadWord {
   readonly value: JsonValue;
@@ -39,30 +39,30 @@ export function readWord(word: string, at: number): ReadWord | undefined {
 }
 
 function readNumber(word: string, at: number): ReadWord | undefined {
-  if (JSON_NUMBER.test(word)) return { value: finite(word, Number(word), at), mend: undefined };
-  if (OTHER_NUMBER.test(word)) return { value: finite(word, Number(word), at), mend: word.endsWith(".") ? "number-guess" : "number" };
+  if (JSON_NUMBER.test(word)) return { value: checkExactNumber(word, Number(word), at), mend: undefined };
+  if (OTHER_NUMBER.test(word)) return { value: checkExactNumber(word, Number(word), at), mend: word.endsWith(".") ? "number-guess" : "number" };
   if (HEX_NUMBER.test(word)) {
     const sign = word.startsWith("-") ? -1 : 1;
-    return { value: finite(word, sign * Number(word.replace(/^[+-]/u, "")), at), mend: "number" };
+    return { value: checkExactNumber(word, sign * Number(word.replace(/^[+-]/u, "")), at), mend: "number" };
   }
   if (word === "-" || word === "+") return { value: null, mend: "no-value" };
   if (word === ".") return { value: 0, mend: "number-guess" };
   const [, digits] = UNFINISHED.exec(word) ?? [];
-  if (digits !== undefined && /\d/u.test(digits)) return { value: finite(word, Number(digits), at), mend: "number-guess" };
+  if (digits !== undefined && /\d/u.test(digits)) return { value: checkExactNumber(word, Number(digits), at), mend: "number-guess" };
   const [, sign, rest] = SPACED_SIGN.exec(word) ?? [];
   if (sign !== undefined && rest !== undefined && JSON_NUMBER.test(rest))
-    return { value: finite(word, sign === "-" ? -Number(rest) : Number(rest), at), mend: "number-guess" };
+    return { value: checkExactNumber(word, sign === "-" ? -Number(rest) : Number(rest), at), mend: "number-guess" };
   return undefined;
 }
 
-function finite(word: string, number: number, at: number): number {
-  if (!Number.isFinite(number)) throw new Unreadable(`the number ${shownNumber(word)} is too large; send it as a string`, at, true);
-  if (Number.isInteger(number) && !Number.isSafeInteger(number) && !keepsDigits(word, number))
-    throw new Unreadable(`the integer ${shownNumber(word)} would lose digits; send it as a string`, at, true);
+function checkExactNumber(word: string, number: number, at: number): number {
+  if (!Number.isFinite(number)) throw new Unreadable(`the number ${shortenNumber(word)} is too large; send it as a string`, at, true);
+  if (Number.isInteger(number) && !Number.isSafeInteger(number) && !isExactInteger(word, number))
+    throw new Unreadable(`the integer ${shortenNumber(word)} would lose digits; send it as a string`, at, true);
   return number;
 }
 
 /** Whether an integer keeps its digits. Numbers with a point or an exponent are approximate anyway. */
-function keepsDigits(word: string, number: number): boolean {
+function isExactInteger(word: string, number: number): boolean {
   return /[.eE]/u.test(word) ? !/^[+-]?0[xX]/u.test(word) : String(number) === word.replace(/^\+/u, "");
 }

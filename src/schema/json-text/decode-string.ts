@@ -23,9 +23,9 @@ const ESCAPED_MARKS = "'`“”„‘’";
 const HEX = /^[0-9a-fA-F]{4}$/u;
 const CONTROL = /[\u0000-\u001f]/u;
 /** Control characters that do not occur in text. */
-const NO_TEXT = /[\u0000-\u0007\u000b\u000e-\u001f]/u;
+const FORBIDDEN_CONTROL = /[\u0000-\u0007\u000b\u000e-\u001f]/u;
 /** A UNC path whose backslashes were not escaped: no other two are adjacent. */
-const SHARE = /^\\\\[\w.](?!.*\\\\)/su;
+const UNC_PATH = /^\\\\[\w.](?!.*\\\\)/su;
 /** The beginning of a Windows path, whose backslashes are not escapes. */
 const PATH = /^(?:[A-Za-z]:\\|\\\\[\w.])/u;
 
@@ -37,14 +37,14 @@ const PATH = /^(?:[A-Za-z]:\\|\\\\[\w.])/u;
  */
 export function decodeString(raw: string, quote: string): DecodedString {
   const mends: MendKind[] = CONTROL.test(raw) ? ["control"] : [];
-  if (mends.length > 0 && NO_TEXT.test(raw)) throw new Unreadable("a string contains a control character", 0);
+  if (mends.length > 0 && FORBIDDEN_CONTROL.test(raw)) throw new Unreadable("a string contains a control character", 0);
   if (!raw.includes("\\")) return { text: raw, mends };
-  const seen = lookThrough(raw, quote);
+  const seen = classifyEscapes(raw, quote);
   if (seen.unknown) mends.push(seen.known ? "escape-guess" : "escape");
   if (seen.marks) mends.push("quote-escape");
   const pieces: string[] = [];
   const kept = seen.unknown ? (PATH.test(raw) ? "bfnrtu" : "bf") : "";
-  let from = seen.unknown && SHARE.test(raw) ? 2 : 0;
+  let from = seen.unknown && UNC_PATH.test(raw) ? 2 : 0;
   if (from > 0) pieces.push("\\\\");
   for (let at = raw.indexOf("\\", from); at >= 0; at = raw.indexOf("\\", from)) {
     const { text, length } = readEscape(raw, at, quote, kept);
@@ -55,7 +55,7 @@ export function decodeString(raw: string, quote: string): DecodedString {
   return { text: pieces.join(""), mends };
 }
 
-interface Seen {
+interface EscapeKinds {
   /** Whether there is an escape that JSON does not have. */
   unknown: boolean;
   /** Whether there is one that JSON has, except that of a quote. */
@@ -64,8 +64,8 @@ interface Seen {
   marks: boolean;
 }
 
-function lookThrough(raw: string, quote: string): Seen {
-  const seen: Seen = { unknown: false, known: false, marks: false };
+function classifyEscapes(raw: string, quote: string): EscapeKinds {
+  const seen: EscapeKinds = { unknown: false, known: false, marks: false };
   for (let at = raw.indexOf("\\"); at >= 0; at = raw.indexOf("\\", at + 2)) {
     const kind = raw[at + 1] ?? "";
     if (kind === quote || kind === '"') continue;

@@ -1,10 +1,10 @@
 /** Reads the JSON in a model's text: strict JSON, damaged JSON, JSON that was cut off, JSON in a code fence or in prose. */
-import { checkArgument, checkText } from "../../core/check-argument.ts";
+import { checkArgument, checkString } from "../../core/check-argument.ts";
 import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
 import { readDamaged } from "./damaged-reader.ts";
 import { DamagedText, MAX_DAMAGED_CHARS } from "./damaged-text.ts";
-import { parsePlain, plain } from "./parse-plain.ts";
-import { isOpening, readDamagedJson, restBehind, startOfJson } from "./read-damaged-json.ts";
+import { parseSafeJson, copySafeJson } from "./parse-plain.ts";
+import { isOpeningBracket, readDamagedJson, classifyRest, findJsonStart } from "./read-damaged-json.ts";
 import { Unreadable } from "./unreadable.ts";
 import { isQuote } from "./damaged-string.ts";
 import { readWord } from "./damaged-word.ts";
@@ -19,44 +19,44 @@ const MAX_VALUES = 1_024;
  * undefined. Duplicate keys with different values and integers that would lose digits are refused; a key `__proto__` is left out.
  */
 export function mendJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH): JsonValue | undefined {
-  checkText(text, "mendJsonText()", "JSON text");
+  checkString(text, "mendJsonText()", "JSON text");
   checkArgument(typeof maxDepth === "number", "mendJsonText(text, maxDepth)", "a number of levels", maxDepth);
   const trimmed = text.replace(/^\uFEFF/u, "").trim();
-  const strict = parsePlain(trimmed, maxDepth);
+  const strict = parseSafeJson(trimmed, maxDepth);
   if (strict !== undefined) return strict;
   if (trimmed === "" || trimmed.length > MAX_DAMAGED_CHARS) return undefined;
   try {
-    const value = read(trimmed, maxDepth);
-    return value === undefined ? undefined : plain(value, maxDepth);
+    const value = readText(trimmed, maxDepth);
+    return value === undefined ? undefined : copySafeJson(value, maxDepth);
   } catch (thrown: unknown) {
     if (thrown instanceof Unreadable) return undefined;
     throw thrown;
   }
 }
 
-function read(text: string, maxDepth: number): JsonValue | undefined {
+function readText(text: string, maxDepth: number): JsonValue | undefined {
   if (!/[{[]/u.test(text) && !text.startsWith("(")) return readScalar(text);
   try {
     return readDamagedJson(text, maxDepth).value;
   } catch (thrown: unknown) {
-    if (!(thrown instanceof Unreadable) || thrown.final) throw thrown;
-    return readSeveral(text, maxDepth) ?? (isQuoted(text) ? readScalar(text) : undefined);
+    if (!(thrown instanceof Unreadable) || thrown.isFinal) throw thrown;
+    return readValueSequence(text, maxDepth) ?? (isQuoted(text) ? readScalar(text) : undefined);
   }
 }
 
 /** Brackets inside a string do not count. */
 function isQuoted(text: string): boolean {
-  return !isOpening(text[0]) && /^["'“‘]/u.test(text);
+  return !isOpeningBracket(text[0]) && /^["'“‘]/u.test(text);
 }
 
 /** Reads arrays and objects in a row, up to prose. */
-function readSeveral(text: string, maxDepth: number): JsonValue | undefined {
+function readValueSequence(text: string, maxDepth: number): JsonValue | undefined {
   const values: JsonValue[] = [];
   const damaged = new DamagedText(text);
-  for (let at = startOfJson(text); at >= 0 && at < text.length && values.length < MAX_VALUES;) {
-    const { value, end } = readOne(damaged, at, maxDepth);
+  for (let at = findJsonStart(text); at >= 0 && at < text.length && values.length < MAX_VALUES;) {
+    const { value, end } = readNextValue(damaged, at, maxDepth);
     values.push(value);
-    const rest = restBehind(damaged, end);
+    const rest = classifyRest(damaged, end);
     if (rest === "attached") return undefined;
     if (rest !== "value") break;
     at = damaged.spaces.skip(end, ",;`");
@@ -64,12 +64,12 @@ function readSeveral(text: string, maxDepth: number): JsonValue | undefined {
   return values.length > 1 ? values : values[0];
 }
 
-function readOne(text: DamagedText, start: number, maxDepth: number): { readonly value: JsonValue; readonly end: number } {
+function readNextValue(text: DamagedText, start: number, maxDepth: number): { readonly value: JsonValue; readonly end: number } {
   try {
     const read = readDamaged(text, { start, maxDepth, exactStrings: true });
     if (read.mends.certainty !== "cut") return read;
   } catch (thrown: unknown) {
-    if (!(thrown instanceof Unreadable) || thrown.final) throw thrown;
+    if (!(thrown instanceof Unreadable) || thrown.isFinal) throw thrown;
   }
   return readDamaged(text, { start, maxDepth });
 }
@@ -84,7 +84,7 @@ function readScalar(text: string): JsonValue | undefined {
   const source = /^\\["']/u.test(inner) ? inner.replaceAll(/\\(["'])/gu, "$1").replace(/\\$/u, "") : inner;
   if (source === "") return undefined;
   if (isQuote(source[0] ?? "")) {
-    const read = new DamagedText(source).strings.guess(0, { role: "top", open: [] });
+    const read = new DamagedText(source).strings.readLeniently(0, { role: "top", open: [] });
     return read.end >= source.length ? read.text : undefined;
   }
   const word = readWord(source, 0);

@@ -11,9 +11,9 @@ export interface Span {
 export class Outline {
   readonly #members = new WeakMap<object, Map<string, Span>>();
   /** The first duplicate key within one object. */
-  twice: string | undefined;
+  repeatedKey: string | undefined;
   /** Whether a duplicate key has different values. */
-  contradicts = false;
+  hasContradiction = false;
   /** Whether a number would lose digits. */
   isLossy = false;
 
@@ -21,13 +21,13 @@ export class Outline {
     getOrAdd(this.#members, object, () => new Map()).set(key, span);
   }
 
-  addTwice(key: string, contradicts: boolean): void {
-    this.twice ??= key;
-    if (contradicts) this.contradicts = true;
+  addRepeatedKey(key: string, contradicts: boolean): void {
+    this.repeatedKey ??= key;
+    if (contradicts) this.hasContradiction = true;
   }
 
   /** Returns the place of a member's value. */
-  spanOf(object: object, key: string): Span | undefined {
+  findSpan(object: object, key: string): Span | undefined {
     return this.#members.get(object)?.get(key);
   }
 }

@@ -2,14 +2,14 @@
 import { Unreadable } from "./unreadable.ts";
 
 /** How often each character may be read again, on average. */
-const READS = 8;
+const READS_PER_CHAR = 8;
 const FREE_CHARS = 65_536;
 
 export class ReadBudget {
   #left: number;
 
   constructor(length: number) {
-    this.#left = READS * length + FREE_CHARS;
+    this.#left = READS_PER_CHAR * length + FREE_CHARS;
   }
 
   /** @throws Unreadable if the budget is used up */

@@ -7,7 +7,7 @@ const HASHED_WORD = /^#[^\s#!]/u;
 const CLOSER = /[}\]]/u;
 const ADDRESS = /[a-z][a-z\d+.-]{1,16}:\/\/[^\s,"'`<>}\])]*/iuy;
 
-export class Spaces {
+export class SpaceScanner {
   readonly #source: string;
   readonly #budget: ReadBudget;
   readonly #lastLine: number;
@@ -27,7 +27,7 @@ export class Spaces {
       if (code === 0x20 || (code >= 0x09 && code <= 0x0d)) continue;
       const char = this.#source[at] ?? "";
       if ((code > 0x7f && SPACE.test(char)) || ZERO_WIDTH.test(char) || (also !== "" && also.includes(char))) continue;
-      const end = char === "/" || char === "#" ? this.#commentEnd(at) : -1;
+      const end = char === "/" || char === "#" ? this.#findCommentEnd(at) : -1;
       if (end < 0) return at;
       this.#budget.spend(end - at);
       this.#markComment(at, end);
@@ -45,30 +45,30 @@ export class Spaces {
   }
 
   /** Returns the kind of comments that were skipped since the last call. */
-  takeComment(): "comment" | "comment-guess" | undefined {
+  takeCommentKind(): "comment" | "comment-guess" | undefined {
     const found = this.#comment;
     if (found !== undefined) this.#comment = undefined;
     return found;
   }
 
   /** Returns the end of a word: white space or a delimiter. */
-  wordEnd(start: number, colonEnds: boolean): number {
-    return this.#end(start, colonEnds, true);
+  findWordEnd(start: number, colonEnds: boolean): number {
+    return this.#findEnd(start, colonEnds, true);
   }
 
   /** Returns the end of text without quotes: a delimiter, a quote, a comment or the end of the line. */
-  textEnd(start: number, colonEnds: boolean): number {
-    return this.#end(start, colonEnds, false);
+  findTextEnd(start: number, colonEnds: boolean): number {
+    return this.#findEnd(start, colonEnds, false);
   }
 
-  #end(start: number, colonEnds: boolean, spaceEnds: boolean): number {
+  #findEnd(start: number, colonEnds: boolean, spaceEnds: boolean): number {
     ADDRESS.lastIndex = start;
     const address = ADDRESS.exec(this.#source);
     let at = start + (address?.[0].length ?? 0);
     for (; at < this.#source.length; at++) {
       const char = this.#source[at] ?? "";
       if (',{}[]()\n"“”`'.includes(char) || (colonEnds && char === ":")) break;
-      if (SPACE.test(char) && (spaceEnds || this.#commentEnd(at + 1) >= 0)) break;
+      if (SPACE.test(char) && (spaceEnds || this.#findCommentEnd(at + 1) >= 0)) break;
       if (char === "'" && !isApostrophe(this.#source, at)) break;
       if (char === "/" && this.#source[at + 1] === "*") break;
     }
@@ -77,7 +77,7 @@ export class Spaces {
   }
 
   /** Returns the offset after the comment that begins here; -1 if none does. */
-  #commentEnd(at: number): number {
+  #findCommentEnd(at: number): number {
     const source = this.#source;
     if (source.startsWith("/*", at)) {
       const end = source.indexOf("*/", at + 2);

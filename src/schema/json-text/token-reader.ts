@@ -5,7 +5,7 @@ import type { DamagedText } from "./damaged-text.ts";
 import { readWord, type ReadWord } from "./damaged-word.ts";
 import { Mends, type MendKind } from "./mend.ts";
 import type { Outline } from "./outline.ts";
-import type { Spaces } from "./spaces.ts";
+import type { SpaceScanner } from "./spaces.ts";
 import { Unreadable } from "./unreadable.ts";
 
 export const CLOSERS = "}])";
@@ -27,10 +27,10 @@ export class TokenReader {
   protected readonly exact: boolean;
   protected readonly outline: Outline | undefined;
   protected readonly strings: StringReader;
-  protected readonly spaces: Spaces;
+  protected readonly spaces: SpaceScanner;
   protected readonly mends = new Mends();
   /** The brackets that close what is open, innermost last. */
-  protected readonly open: string[] = [];
+  protected readonly openBrackets: string[] = [];
   protected at: number;
 
   constructor(text: DamagedText, { start, exact, outline }: TokenReaderOptions) {
@@ -48,48 +48,48 @@ export class TokenReader {
   }
 
   /** Reads a key; undefined if the text ends before the colon. */
-  protected key(): string | undefined {
+  protected readKey(): string | undefined {
     const start = this.at;
-    const key = isQuote(this.char) ? this.string("key") : ((this.exact ? undefined : this.#unopened("key")) ?? this.#bareKey());
-    this.skip();
+    const readKey = isQuote(this.char) ? this.readString("key") : ((this.exact ? undefined : this.#readUnopened("key")) ?? this.#readBareKey());
+    this.skipSpace();
     if (this.char === "") {
       this.mends.add("cut-off", start);
       return undefined;
     }
-    if (this.at === start) throw this.unreadable(`expected a key, found ${show(this.char)}`);
-    return key;
+    if (this.at === start) throw this.unreadableError(`expected a key, found ${showText(this.char)}`);
+    return readKey;
   }
 
-  #bareKey(): string {
+  #readBareKey(): string {
     const start = this.at;
     while (KEY_CHAR.test(this.char)) this.at++;
     const key = this.source.slice(start, this.at);
-    this.skip();
-    if (isQuote(this.char) && key !== "") return this.#keyBeforeQuote(key);
+    this.skipSpace();
+    if (isQuote(this.char) && key !== "") return this.#readKeyBeforeQuote(key);
     if (key !== "") this.mends.add("bare-key", start);
     return key;
   }
 
   /** Reads a key before a quote: `key": 1` lacks its opening quote; in `word "key": 1`, the word is not part of the key. */
-  #keyBeforeQuote(key: string): string {
-    if (this.exact) throw this.unreadable("a word next to a string");
+  #readKeyBeforeQuote(key: string): string {
+    if (this.exact) throw this.unreadableError("a word next to a string");
     const behind = this.spaces.skip(this.at + 1);
     if (this.source[behind] === ":") {
-      this.note("quote-missing");
+      this.addMend("quote-missing");
       this.at++;
       return key;
     }
     const quoted = this.source.indexOf(this.char, this.at + 1);
     if (quoted < 0 || quoted - this.at > 256 || this.source[this.spaces.skip(quoted + 1)] !== ":") {
-      this.note("bare-key");
+      this.addMend("bare-key");
       return key;
     }
-    this.note("stray");
-    return this.string("key");
+    this.addMend("stray");
+    return this.readString("key");
   }
 
   /** Reads the colon; returns whether it was missing. */
-  protected colon(commaMissing: boolean, keyAt: number): boolean {
+  protected readColon(commaMissing: boolean, keyAt: number): boolean {
     const char = this.char;
     if (char === ":") {
       this.at++;
@@ -102,68 +102,68 @@ export class TokenReader {
     }
     const word = VALUE_START.test(this.source.slice(this.at, this.at + 8));
     const opens = char === "{" || char === "[" || isQuote(char);
-    if (!word && !opens) throw this.unreadable(`expected ":" after a key, found ${show(char)}`);
+    if (!word && !opens) throw this.unreadableError(`expected ":" after a key, found ${showText(char)}`);
     this.mends.add(commaMissing ? "colon-guess" : "colon", keyAt);
     return true;
   }
 
-  protected string(role: StringRole): string {
-    const place = { role, open: this.open };
-    const read = this.exact ? this.strings.exact(this.at) : this.strings.guess(this.at, place);
-    if (read === undefined) throw this.unreadable("a string is not closed");
-    for (const kind of read.mends) this.note(kind);
-    if (!read.closed) this.note("cut-off");
+  protected readString(role: StringRole): string {
+    const place = { role, open: this.openBrackets };
+    const read = this.exact ? this.strings.readExact(this.at) : this.strings.readLeniently(this.at, place);
+    if (read === undefined) throw this.unreadableError("a string is not closed");
+    for (const kind of read.mends) this.addMend(kind);
+    if (!read.closed) this.addMend("cut-off");
     this.at = read.end;
     return read.text;
   }
 
-  #unopened(role: StringRole): string | undefined {
-    const read = this.strings.unopened(this.at, { role, open: this.open });
+  #readUnopened(role: StringRole): string | undefined {
+    const read = this.strings.readUnopened(this.at, { role, open: this.openBrackets });
     if (read === undefined) return undefined;
-    for (const kind of read.mends) this.note(kind);
+    for (const kind of read.mends) this.addMend(kind);
     this.at = read.end;
     return read.text;
   }
 
   /** Reads strings that are joined, such as `"abc" + "def"`. */
-  protected joined(role: StringRole): string {
-    let text = this.string(role);
+  protected readJoinedStrings(role: StringRole): string {
+    let text = this.readString(role);
     for (;;) {
       const end = this.at;
-      this.skip();
+      this.skipSpace();
       const plus = this.char === "+";
       if (plus) {
         this.at++;
-        this.skip();
+        this.skipSpace();
       }
       if (!plus || !isQuote(this.char)) {
         this.at = end;
         return text;
       }
-      this.note("joined");
-      text += this.string(role);
+      this.addMend("joined");
+      text += this.readString(role);
     }
   }
 
   /** Reads a number or a constant of JSON or another language, else text up to the next delimiter. */
-  protected word(role: StringRole): JsonValue {
+  protected readWordValue(role: StringRole): JsonValue {
     const start = this.at;
-    const unopened = this.exact ? undefined : this.#unopened(role);
+    const unopened = this.exact ? undefined : this.#readUnopened(role);
     if (unopened !== undefined) return unopened;
-    const first = this.spaces.wordEnd(start, role === "array");
+    const first = this.spaces.findWordEnd(start, role === "array");
     const token = this.source.slice(start, first);
     const known = token === "-" || token === "+" ? undefined : this.#readWord(token, start);
-    if (known !== undefined && this.#endsValue(first, role)) return this.#known(known, first);
-    if (this.exact && isQuote(this.source[this.spaces.skip(first)] ?? "")) throw this.unreadable("a word next to a string");
-    const end = this.spaces.textEnd(start, role === "array");
+    if (known !== undefined && this.#isValueEnd(first, role)) return this.#acceptWord(known, first);
+    if (this.exact && isQuote(this.source[this.spaces.skip(first)] ?? "")) throw this.unreadableError("a word next to a string");
+    const end = this.spaces.findTextEnd(start, role === "array");
     const word = this.source.slice(start, end).trimEnd();
-    if (known !== undefined && /^\p{L}/u.test(token)) return this.#known(known, first); // a stray word follows
-    if (word === "") throw this.unreadable(`expected a value, found ${show(this.char)}`);
+    if (known !== undefined && /^\p{L}/u.test(token)) return this.#acceptWord(known, first); // a stray word follows
+    if (word === "") throw this.unreadableError(`expected a value, found ${showText(this.char)}`);
     const whole = this.#readWord(word, start);
-    if (whole !== undefined) return this.#known(whole, start + word.length);
+    if (whole !== undefined) return this.#acceptWord(whole, start + word.length);
     this.at = start + word.length;
     const next = this.spaces.skip(this.at);
-    if (isQuote(this.source[next] ?? "")) return this.#wordBeforeQuote(word, next, role);
+    if (isQuote(this.source[next] ?? "")) return this.#readWordBeforeQuote(word, next, role);
     this.mends.add("bare-string", start);
     return word;
   }
@@ -179,73 +179,73 @@ export class TokenReader {
     }
   }
 
-  #known({ value, mend }: ReadWord, end: number): JsonValue {
-    if (mend !== undefined) this.note(mend);
+  #acceptWord({ value, mend }: ReadWord, end: number): JsonValue {
+    if (mend !== undefined) this.addMend(mend);
     this.at = end;
-    if (end >= this.source.length) this.note("cut-off"); // the word may be incomplete
+    if (end >= this.source.length) this.addMend("cut-off"); // the word may be incomplete
     return value;
   }
 
   /** Whether a value may end here: before a delimiter, or the next key or item. */
-  #endsValue(end: number, role: StringRole): boolean {
+  #isValueEnd(end: number, role: StringRole): boolean {
     const at = this.spaces.skip(end);
     const char = this.source[at] ?? "";
     if (char === "" || char === "," || CLOSERS.includes(char)) return true;
     if (at === end) return isQuote(char) || char === "{" || char === "[";
     if (isQuote(char) || char === "{" || char === "[") return true;
-    const next = this.source.slice(at, this.spaces.wordEnd(at, true));
+    const next = this.source.slice(at, this.spaces.findWordEnd(at, true));
     const behind = this.source[this.spaces.skip(at + next.length)] ?? "";
     return role === "array" ? /^[-+.\d]/u.test(next) || readWord(next, at) !== undefined : behind === ":";
   }
 
   /** Reads a word before a quote: `word"` lacks its opening quote; `word "key":` a comma; in `word "text",` the word is stray. */
-  #wordBeforeQuote(word: string, quote: number, role: StringRole): JsonValue {
-    if (this.exact) throw this.unreadable("a word next to a string");
+  #readWordBeforeQuote(word: string, quote: number, role: StringRole): JsonValue {
+    if (this.exact) throw this.unreadableError("a word next to a string");
     const behind = this.source[this.spaces.skip(quote + 1)] ?? "";
     const close = this.source.indexOf(this.source[quote] ?? "", quote + 1);
     const after = close < 0 || close - quote > 256 ? "" : (this.source[this.spaces.skip(close + 1)] ?? "");
     if (role === "object" && after === ":" && behind !== ",") {
-      this.note("bare-string");
+      this.addMend("bare-string");
       return word;
     }
     if (behind === "" || behind === "," || CLOSERS.includes(behind)) {
-      this.note("quote-missing");
+      this.addMend("quote-missing");
       this.at = quote + 1;
       return word;
     }
-    this.note("stray");
+    this.addMend("stray");
     this.at = quote;
-    return this.joined(role);
+    return this.readJoinedStrings(role);
   }
 
   /** Skips a stray word after a value. */
-  protected stray(close: string): void {
-    this.skip();
+  protected skipStrayWord(close: string): void {
+    this.skipSpace();
     const char = this.char;
     if (this.exact || !KEY_CHAR.test(char)) return;
-    const end = this.spaces.wordEnd(this.at, true);
+    const end = this.spaces.findWordEnd(this.at, true);
     const behind = this.source[this.spaces.skip(end)] ?? "";
     if (behind === ":" || (close !== "}" && readWord(this.source.slice(this.at, end), this.at) !== undefined)) return;
     if (behind !== "," && behind !== "" && !CLOSERS.includes(behind) && !isQuote(behind)) return;
-    this.note("stray");
+    this.addMend("stray");
     this.at = end;
   }
 
-  protected skip(also = ""): void {
+  protected skipSpace(also = ""): void {
     this.at = this.spaces.skip(this.at, also);
-    const comment = this.spaces.takeComment();
-    if (comment !== undefined) this.note(comment);
+    const comment = this.spaces.takeCommentKind();
+    if (comment !== undefined) this.addMend(comment);
   }
 
-  protected note(kind: MendKind): void {
+  protected addMend(kind: MendKind): void {
     this.mends.add(kind, this.at);
   }
 
-  protected unreadable(problem: string): Unreadable {
+  protected unreadableError(problem: string): Unreadable {
     return new Unreadable(problem, this.at);
   }
 }
 
-export function show(text: string): string {
+export function showText(text: string): string {
   return text === "" ? "the end of the text" : JSON.stringify(text.length <= 60 ? text : `${text.slice(0, 56)}…`);
 }

@@ -3,11 +3,11 @@ export class Unreadable extends Error {
   /** Offset of the problem. */
   readonly at: number;
   /** Whether the problem is in the value itself (a duplicate key, digits that would be lost), so that another reading would not help. */
-  readonly final: boolean;
+  readonly isFinal: boolean;
 
-  constructor(problem: string, at: number, final = false) {
+  constructor(problem: string, at: number, isFinal = false) {
     super(problem);
     this.at = at;
-    this.final = final;
+    this.isFinal = isFinal;
   }
 }

@@ -1,14 +1,14 @@
 /** Keywords for arrays. */
 import { plural } from "../../core/base/wording.ts";
 import { NEVER, type Rule, type SchemaNode, type ValidationRun } from "../compiled-schema.ts";
-import { evaluate, evaluateChild, testChild } from "../evaluate.ts";
-import { own } from "../../core/base/own.ts";
-import { type KeywordTable, type SubschemaCompiler, childOf, countOf, listOf, refuse } from "./keyword.ts";
+import { evaluate, evaluateChild, evaluateChildSilently } from "../evaluate.ts";
+import { getOwn } from "../../core/base/own.ts";
+import { type KeywordTable, type SubschemaCompiler, compileChildKeyword, readCountKeyword, readListKeyword, throwInvalidSchema } from "./keyword.ts";
 import { firstRepeatedIndex } from "./unique-items.ts";
 
 function compileSize(node: SchemaNode): Rule {
-  const min = countOf(node, "minItems") ?? 0;
-  const max = countOf(node, "maxItems") ?? Infinity;
+  const min = readCountKeyword(node, "minItems") ?? 0;
+  const max = readCountKeyword(node, "maxItems") ?? Infinity;
   return (value, run) => {
     if (!Array.isArray(value) || (value.length >= min && value.length <= max)) return true;
     if (!run.explaining) return false;
@@ -18,8 +18,8 @@ function compileSize(node: SchemaNode): Rule {
 }
 
 function compileUniqueItems(node: SchemaNode): Rule | undefined {
-  const wanted = own(node.raw, "uniqueItems");
-  if (typeof wanted !== "boolean") return refuse(node, "uniqueItems", "uniqueItems must be a boolean");
+  const wanted = getOwn(node.raw, "uniqueItems");
+  if (typeof wanted !== "boolean") return throwInvalidSchema(node, "uniqueItems", "uniqueItems must be a boolean");
   if (!wanted) return undefined;
   return (value, run) => {
     if (!Array.isArray(value)) return true;
@@ -32,20 +32,20 @@ function compileUniqueItems(node: SchemaNode): Rule | undefined {
 }
 
 function compileContains(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
-  const min = countOf(node, "minContains") ?? 1;
-  const max = countOf(node, "maxContains") ?? Infinity;
-  return containsRule(childOf(node, "contains", compiler), { min, max, evaluates: true });
+  const min = readCountKeyword(node, "minContains") ?? 1;
+  const max = readCountKeyword(node, "maxContains") ?? Infinity;
+  return containsRule(compileChildKeyword(node, "contains", compiler), { min, max, evaluates: true });
 }
 
 /** In 2019-09, matches of `contains` do not count as evaluated. */
 function compileContains2019(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
-  const min = countOf(node, "minContains") ?? 1;
-  const max = countOf(node, "maxContains") ?? Infinity;
-  return containsRule(childOf(node, "contains", compiler), { min, max, evaluates: false });
+  const min = readCountKeyword(node, "minContains") ?? 1;
+  const max = readCountKeyword(node, "maxContains") ?? Infinity;
+  return containsRule(compileChildKeyword(node, "contains", compiler), { min, max, evaluates: false });
 }
 
 function compileContains7(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
-  return containsRule(childOf(node, "contains", compiler), { min: 1, max: Infinity, evaluates: false });
+  return containsRule(compileChildKeyword(node, "contains", compiler), { min: 1, max: Infinity, evaluates: false });
 }
 
 interface ContainsBounds {
@@ -73,7 +73,7 @@ function countMatches(node: SchemaNode, items: readonly unknown[], run: Validati
   const enough = bounds.max === Infinity ? bounds.min : bounds.max + 1;
   let found = 0;
   for (let index = 0; index < items.length && (found < enough || record !== undefined); index++) {
-    if (!testChild(node, items[index], run)) continue;
+    if (!evaluateChildSilently(node, items[index], run)) continue;
     found++;
     record?.addIndex(index);
   }
@@ -81,29 +81,29 @@ function countMatches(node: SchemaNode, items: readonly unknown[], run: Validati
 }
 
 function compileItems(node: SchemaNode, compiler: SubschemaCompiler): Rule {
-  const items = own(node.raw, "items");
+  const items = getOwn(node.raw, "items");
   if (Array.isArray(items)) {
-    return refuse(
+    return throwInvalidSchema(
       node,
       "items",
       "items must be one schema, not an array of them",
       "Since 2020-12 the array form is called prefixItems; or set $schema to draft-07.",
     );
   }
-  return itemsRule(prefixOf(node, "prefixItems", compiler), childOf(node, "items", compiler));
+  return itemsRule(compilePrefix(node, "prefixItems", compiler), compileChildKeyword(node, "items", compiler));
 }
 
 /** Up to 2019-09, `items` may be an array of schemas, and `additionalItems` applies to the items after those. */
 function compileItemsUpTo2019(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
-  const items = own(node.raw, "items");
-  const additional = childOf(node, "additionalItems", compiler);
+  const items = getOwn(node.raw, "items");
+  const additional = compileChildKeyword(node, "additionalItems", compiler);
   if (items === undefined) return undefined;
-  if (!Array.isArray(items)) return itemsRule([], childOf(node, "items", compiler));
-  return itemsRule(items.length === 0 ? [] : prefixOf(node, "items", compiler), additional);
+  if (!Array.isArray(items)) return itemsRule([], compileChildKeyword(node, "items", compiler));
+  return itemsRule(items.length === 0 ? [] : compilePrefix(node, "items", compiler), additional);
 }
 
-function prefixOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly SchemaNode[] {
-  return (listOf(node, keyword, compiler) ?? []).map((raw, index) => compiler.child(node, keyword, raw, index));
+function compilePrefix(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly SchemaNode[] {
+  return (readListKeyword(node, keyword, compiler) ?? []).map((raw, index) => compiler.compileChild(node, keyword, raw, index));
 }
 
 function itemsRule(prefix: readonly SchemaNode[], rest: SchemaNode | undefined): Rule {
@@ -126,7 +126,7 @@ function anyItemsRule(prefix: readonly SchemaNode[], rest: SchemaNode | undefine
     for (let index = 0; index < end; index++) {
       const node = prefix[index] ?? rest;
       if (node === undefined || checkItem(node, value[index], run, index)) continue;
-      if (!run.goesOn()) return false;
+      if (!run.shouldContinue()) return false;
       valid = false;
     }
     return valid;

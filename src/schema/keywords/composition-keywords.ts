@@ -1,39 +1,39 @@
 /** Keywords that apply further subschemas to the same value. */
-import { isJsonObject, jsonPath } from "../../core/base/json.ts";
-import { plural, someOf } from "../../core/base/wording.ts";
-import type { Aside, RawSchema, Rule, SchemaNode, ValidationRun } from "../compiled-schema.ts";
-import { evaluate, test } from "../evaluate.ts";
-import { type KeywordTable, type SubschemaCompiler, branchesOf, checkNames, inPlaceOf, mapOf } from "./keyword.ts";
-import { isPresent, lookUpSteps } from "../own-fields.ts";
+import { isJsonObject, formatJsonPath } from "../../core/base/json.ts";
+import { plural, formatList } from "../../core/base/wording.ts";
+import type { TrialResult, RawSchema, Rule, SchemaNode, ValidationRun } from "../compiled-schema.ts";
+import { evaluate, evaluateSilently } from "../evaluate.ts";
+import { type KeywordTable, type SubschemaCompiler, compileBranches, checkNames, compileInPlaceKeyword, readMapKeyword } from "./keyword.ts";
+import { hasField, lookUpSteps } from "../own-fields.ts";
 import type { SchemaProblem } from "../schema-problem.ts";
 
 type Dependency = { readonly on: string; readonly names: readonly string[]; readonly node: SchemaNode | undefined };
 
 function compileDependentRequired(node: SchemaNode, compiler: SubschemaCompiler): Rule {
-  return dependencyRule("dependentRequired", dependenciesOf(node, "dependentRequired", compiler, "names"));
+  return dependencyRule("dependentRequired", readDependencies(node, "dependentRequired", compiler, "names"));
 }
 
 function compileDependentSchemas(node: SchemaNode, compiler: SubschemaCompiler): Rule {
-  return dependencyRule("dependentSchemas", dependenciesOf(node, "dependentSchemas", compiler, "schema"));
+  return dependencyRule("dependentSchemas", readDependencies(node, "dependentSchemas", compiler, "schema"));
 }
 
 /** Compiles `dependencies` of draft-07. Later drafts split it in two, but schemas that still use it are supported. */
 function compileDependencies(node: SchemaNode, compiler: SubschemaCompiler): Rule {
-  return dependencyRule("dependencies", dependenciesOf(node, "dependencies", compiler, "either"));
+  return dependencyRule("dependencies", readDependencies(node, "dependencies", compiler, "either"));
 }
 
-function dependenciesOf(
+function readDependencies(
   node: SchemaNode,
   keyword: string,
   compiler: SubschemaCompiler,
   what: "names" | "schema" | "either",
 ): readonly Dependency[] {
-  const map = mapOf(node, keyword, compiler) ?? {};
+  const map = readMapKeyword(node, keyword, compiler) ?? {};
   return Object.keys(map).map((on) => {
     const value = map[on];
     const isNames = what === "names" || (what === "either" && Array.isArray(value));
     if (isNames) return { on, names: checkNames(node, keyword, value, compiler), node: undefined };
-    return { on, names: [], node: compiler.inPlaceChild(node, keyword, value, on) };
+    return { on, names: [], node: compiler.compileInPlaceChild(node, keyword, value, on) };
   });
 }
 
@@ -42,8 +42,8 @@ function dependencyRule(keyword: string, dependencies: readonly Dependency[]): R
     if (!isJsonObject(value)) return true;
     let valid = run.spend(lookUpSteps(dependencies.length));
     for (const dependency of dependencies) {
-      if (!isPresent(value, dependency.on) || checkDependency(keyword, dependency, value, run)) continue;
-      if (!run.goesOn()) return false;
+      if (!hasField(value, dependency.on) || checkDependency(keyword, dependency, value, run)) continue;
+      if (!run.shouldContinue()) return false;
       valid = false;
     }
     return valid;
@@ -54,7 +54,7 @@ function checkDependency(keyword: string, { on, names, node }: Dependency, objec
   if (node !== undefined) return evaluate(node, object, run);
   let valid = run.spend(lookUpSteps(names.length));
   for (const name of names) {
-    if (isPresent(object, name)) continue;
+    if (hasField(object, name)) continue;
     if (!run.explaining) return false;
     valid = run.report(keyword, `required field missing, because there is a field ${JSON.stringify(on)}`, name);
   }
@@ -62,12 +62,12 @@ function checkDependency(keyword: string, { on, names, node }: Dependency, objec
 }
 
 function compileAllOf(node: SchemaNode, compiler: SubschemaCompiler): Rule {
-  const branches = branchesOf(node, "allOf", compiler) ?? [];
+  const branches = compileBranches(node, "allOf", compiler) ?? [];
   return (value, run) => {
     let valid = true;
     for (const branch of branches) {
       if (evaluate(branch, value, run)) continue;
-      if (!run.goesOn()) return false;
+      if (!run.shouldContinue()) return false;
       valid = false;
     }
     return valid;
@@ -75,11 +75,11 @@ function compileAllOf(node: SchemaNode, compiler: SubschemaCompiler): Rule {
 }
 
 function compileAnyOf(node: SchemaNode, compiler: SubschemaCompiler): Rule {
-  const branches = branchesOf(node, "anyOf", compiler) ?? [];
+  const branches = compileBranches(node, "anyOf", compiler) ?? [];
   return (value, run) => {
     if (run.explaining) {
-      const attempts = attemptAll(branches, value, run);
-      return attempts.some(({ valid }) => valid) || reportNoFit("anyOf", attempts, run);
+      const attempts = tryBranches(branches, value, run);
+      return attempts.some(({ valid }) => valid) || reportNoMatch("anyOf", attempts, run);
     }
     let valid = false;
     for (const branch of branches) {
@@ -92,7 +92,7 @@ function compileAnyOf(node: SchemaNode, compiler: SubschemaCompiler): Rule {
 }
 
 function compileOneOf(node: SchemaNode, compiler: SubschemaCompiler): Rule {
-  const branches = branchesOf(node, "oneOf", compiler) ?? [];
+  const branches = compileBranches(node, "oneOf", compiler) ?? [];
   return (value, run) => {
     if (run.explaining) return explainOneOf(branches, value, run);
     let fits = 0;
@@ -104,11 +104,11 @@ function compileOneOf(node: SchemaNode, compiler: SubschemaCompiler): Rule {
 }
 
 function explainOneOf(branches: readonly SchemaNode[], value: unknown, run: ValidationRun): boolean {
-  const attempts = attemptAll(branches, value, run);
+  const attempts = tryBranches(branches, value, run);
   const fitting = attempts.flatMap(({ valid }, index) => (valid ? [index + 1] : []));
   if (fitting.length === 1) return true;
-  if (fitting.length === 0) return reportNoFit("oneOf", attempts, run);
-  const shown = someOf(fitting, MAX_SHOWN_BRANCHES);
+  if (fitting.length === 0) return reportNoMatch("oneOf", attempts, run);
+  const shown = formatList(fitting, MAX_SHOWN_BRANCHES);
   return run.report(
     "oneOf",
     `expected to fit exactly one of ${plural(branches.length, "alternative")}, but fits ${fitting.length} (number ${shown})`,
@@ -118,8 +118,8 @@ function explainOneOf(branches: readonly SchemaNode[], value: unknown, run: Vali
 const MAX_SHOWN_BRANCHES = 3;
 const MAX_REASON_LENGTH = 100;
 
-function attemptAll(branches: readonly SchemaNode[], value: unknown, run: ValidationRun): readonly Aside[] {
-  return branches.map((branch) => run.aside(() => evaluate(branch, value, run)));
+function tryBranches(branches: readonly SchemaNode[], value: unknown, run: ValidationRun): readonly TrialResult[] {
+  return branches.map((branch) => run.runTrial(() => evaluate(branch, value, run)));
 }
 
 /**
@@ -129,19 +129,19 @@ function attemptAll(branches: readonly SchemaNode[], value: unknown, run: Valida
  * problems are reported. Otherwise there is one line with a problem of each alternative and its path within the value; a problem about the
  * kind of the value takes precedence.
  */
-function reportNoFit(keyword: string, attempts: readonly Aside[], run: ValidationRun): false {
+function reportNoMatch(keyword: string, attempts: readonly TrialResult[], run: ValidationRun): false {
   const depth = run.path.length;
-  const meant = attempts.filter(({ problems }) => problems.length > 0 && !problems.some((problem) => isOtherKind(problem, depth)));
+  const meant = attempts.filter(({ problems }) => problems.length > 0 && !problems.some((problem) => isKindMismatch(problem, depth)));
   const [only] = meant;
-  if (meant.length === 1 && only !== undefined) return run.adopt(only.problems);
-  const place = jsonPath(run.path);
-  const reasons = attempts.slice(0, MAX_SHOWN_BRANCHES).map(({ problems }, index) => `${index + 1}: ${reasonOf(problems, depth, place)}`);
+  if (meant.length === 1 && only !== undefined) return run.reportAll(only.problems);
+  const place = formatJsonPath(run.path);
+  const reasons = attempts.slice(0, MAX_SHOWN_BRANCHES).map(({ problems }, index) => `${index + 1}: ${formatReason(problems, depth, place)}`);
   const rest = attempts.length > MAX_SHOWN_BRANCHES ? "; …" : "";
   return run.report(keyword, `fits none of ${plural(attempts.length, "alternative")} (${reasons.join("; ")}${rest})`);
 }
 
-function reasonOf(problems: readonly SchemaProblem[], depth: number, place: string): string {
-  const problem = problems.find((one) => isOtherKind(one, depth)) ?? problems[0];
+function formatReason(problems: readonly SchemaProblem[], depth: number, place: string): string {
+  const problem = problems.find((one) => isKindMismatch(one, depth)) ?? problems[0];
   if (problem === undefined) return "does not fit";
   const { path, message } = problem;
   const below = path.startsWith(place) ? path.slice(place.length).replace(/^\./u, "") : path;
@@ -149,17 +149,17 @@ function reasonOf(problems: readonly SchemaProblem[], depth: number, place: stri
 }
 
 /** True for a problem which says that the value is of a different kind than the alternative describes. */
-function isOtherKind({ keyword, pointer }: SchemaProblem, depth: number): boolean {
+function isKindMismatch({ keyword, pointer }: SchemaProblem, depth: number): boolean {
   const below = pointer.split("/").length - 1 - depth;
   return (below === 0 && (keyword === "type" || keyword === "enum")) || (below <= 1 && keyword === "const");
 }
 
 function compileNot(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
-  const unwanted = inPlaceOf(node, "not", compiler);
+  const unwanted = compileInPlaceKeyword(node, "not", compiler);
   if (unwanted === undefined) return undefined;
   return (value, run) => {
     const mark = run.evaluated?.mark();
-    const fits = test(unwanted, value, run);
+    const fits = evaluateSilently(unwanted, value, run);
     if (mark !== undefined) run.evaluated?.rewind(mark);
     if (run.limit !== undefined) return false;
     return !fits || (run.explaining && run.report("not", "fits a schema that it must not fit"));
@@ -167,12 +167,12 @@ function compileNot(node: SchemaNode, compiler: SubschemaCompiler): Rule | undef
 }
 
 function compileIf(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
-  const condition = inPlaceOf(node, "if", compiler);
-  const consequence = inPlaceOf(node, "then", compiler);
-  const alternative = inPlaceOf(node, "else", compiler);
+  const condition = compileInPlaceKeyword(node, "if", compiler);
+  const consequence = compileInPlaceKeyword(node, "then", compiler);
+  const alternative = compileInPlaceKeyword(node, "else", compiler);
   if (condition === undefined) return undefined;
   return (value, run) => {
-    const next = test(condition, value, run) ? consequence : alternative;
+    const next = evaluateSilently(condition, value, run) ? consequence : alternative;
     return next === undefined || evaluate(next, value, run);
   };
 }

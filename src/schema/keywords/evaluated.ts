@@ -43,14 +43,14 @@ export class Evaluated {
   }
 
   /** Returns those of the names that were not evaluated. */
-  missingNames(names: readonly string[]): readonly string[] {
+  unevaluatedNames(names: readonly string[]): readonly string[] {
     if (this.allNames) return [];
     const claimed = new Set(this.names);
     return names.filter((name) => !claimed.has(name));
   }
 
   /** Returns the indexes below `length` that were not evaluated. */
-  missingIndexes(length: number): readonly number[] {
+  unevaluatedIndexes(length: number): readonly number[] {
     const claimed = new Set(this.indexes);
     const missing: number[] = [];
     for (let index = this.prefix; index < length; index++) if (!claimed.has(index)) missing.push(index);

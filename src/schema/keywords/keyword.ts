@@ -1,5 +1,5 @@
 /** The interface of keyword compilers, and checks of keyword values. */
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { type Location, type RawSchema, type Rule, type SchemaNode, schemaPointer } from "../compiled-schema.ts";
@@ -16,13 +16,13 @@ export interface SubschemaCompiler {
   /** Whether `format` is checked. */
   readonly checksFormats: boolean;
   /** Compiles a subschema that is applied to parts of the value. */
-  child(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode;
+  compileChild(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode;
   /** Compiles a subschema that is applied to the same value. */
-  inPlaceChild(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode;
+  compileInPlaceChild(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode;
   /** Creates a reference; its target is set once the whole schema is compiled. */
-  reference(parent: SchemaNode, keyword: string, uri: string): Reference;
+  addReference(parent: SchemaNode, keyword: string, uri: string): Reference;
   /** Records an `$anchor` or `$dynamicAnchor`. */
-  anchor(node: SchemaNode, keyword: string, name: string, dynamic: boolean): void;
+  addAnchor(node: SchemaNode, keyword: string, name: string, dynamic: boolean): void;
   /** Charges for the size of a keyword's value, or for the work it causes. */
   spend(node: SchemaNode, keyword: string, values: number): void;
 }
@@ -42,7 +42,7 @@ export interface Reference {
  *
  * @throws ToolError `invalid_schema`, always
  */
-export function refuse(location: Location | undefined, keyword: string, problem: string, hint?: string): never {
+export function throwInvalidSchema(location: Location | undefined, keyword: string, problem: string, hint?: string): never {
   const pointer = schemaPointer(location, keyword);
   throw new ToolError("invalid_schema", `The schema cannot be used: at ${pointer}, ${problem}.`, {
     details: [`${pointer}: ${problem}`],
@@ -51,76 +51,76 @@ export function refuse(location: Location | undefined, keyword: string, problem:
 }
 
 /** Returns the number of a keyword; undefined if absent. */
-export function numberOf(node: SchemaNode, keyword: string): number | undefined {
-  const value = own(node.raw, keyword);
+export function readNumberKeyword(node: SchemaNode, keyword: string): number | undefined {
+  const value = getOwn(node.raw, keyword);
   if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
   const hint = typeof value === "boolean" ? `In draft-04 ${keyword} was a flag; since draft-06 it is the bound itself.` : undefined;
-  return refuse(node, keyword, `${keyword} must be a number, not ${showValue(value)}`, hint);
+  return throwInvalidSchema(node, keyword, `${keyword} must be a number, not ${showValue(value)}`, hint);
 }
 
 /** Returns the non-negative integer of a keyword; undefined if absent. */
-export function countOf(node: SchemaNode, keyword: string): number | undefined {
-  const value = own(node.raw, keyword);
+export function readCountKeyword(node: SchemaNode, keyword: string): number | undefined {
+  const value = getOwn(node.raw, keyword);
   if (value === undefined || (typeof value === "number" && Number.isInteger(value) && value >= 0)) return value;
-  return refuse(node, keyword, `${keyword} must be an integer of at least 0, not ${showValue(value)}`);
+  return throwInvalidSchema(node, keyword, `${keyword} must be an integer of at least 0, not ${showValue(value)}`);
 }
 
-export function stringOf(node: SchemaNode, keyword: string): string | undefined {
-  const value = own(node.raw, keyword);
+export function readStringKeyword(node: SchemaNode, keyword: string): string | undefined {
+  const value = getOwn(node.raw, keyword);
   if (value === undefined || typeof value === "string") return value;
-  return refuse(node, keyword, `${keyword} must be a string, not ${showValue(value)}`);
+  return throwInvalidSchema(node, keyword, `${keyword} must be a string, not ${showValue(value)}`);
 }
 
 /** Returns the names in a keyword's array without duplicates; undefined if absent. */
-export function namesOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly string[] | undefined {
-  const value = own(node.raw, keyword);
+export function readNamesKeyword(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly string[] | undefined {
+  const value = getOwn(node.raw, keyword);
   if (value === undefined) return undefined;
   return checkNames(node, keyword, value, compiler);
 }
 
 export function checkNames(node: SchemaNode, keyword: string, value: unknown, compiler: SubschemaCompiler): readonly string[] {
-  if (!Array.isArray(value)) return refuse(node, keyword, `${keyword} must be an array of names, not ${showValue(value)}`);
+  if (!Array.isArray(value)) return throwInvalidSchema(node, keyword, `${keyword} must be an array of names, not ${showValue(value)}`);
   compiler.spend(node, keyword, value.length);
   for (const name of value) {
-    if (typeof name !== "string") return refuse(node, keyword, `${keyword} must contain only names, not ${showValue(name)}`);
+    if (typeof name !== "string") return throwInvalidSchema(node, keyword, `${keyword} must contain only names, not ${showValue(name)}`);
   }
   return value.length < 2 ? value : [...new Set<string>(value)];
 }
 
 /** Returns the object of a keyword; undefined if absent. */
-export function mapOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): RawSchema | undefined {
-  const value = own(node.raw, keyword);
+export function readMapKeyword(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): RawSchema | undefined {
+  const value = getOwn(node.raw, keyword);
   if (value === undefined) return undefined;
-  if (!isJsonObject(value)) return refuse(node, keyword, `${keyword} must be an object, not ${showValue(value)}`);
+  if (!isJsonObject(value)) return throwInvalidSchema(node, keyword, `${keyword} must be an object, not ${showValue(value)}`);
   compiler.spend(node, keyword, Object.keys(value).length);
   return value;
 }
 
 /** Compiles each subschema in a keyword's array; undefined if absent. */
-export function branchesOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly SchemaNode[] | undefined {
-  const list = listOf(node, keyword, compiler);
-  return list?.map((raw, index) => compiler.inPlaceChild(node, keyword, raw, index));
+export function compileBranches(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly SchemaNode[] | undefined {
+  const list = readListKeyword(node, keyword, compiler);
+  return list?.map((raw, index) => compiler.compileInPlaceChild(node, keyword, raw, index));
 }
 
 /** Returns the subschemas in a keyword's array, which must not be empty, uncompiled; undefined if absent. */
-export function listOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly unknown[] | undefined {
-  const value = own(node.raw, keyword);
+export function readListKeyword(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly unknown[] | undefined {
+  const value = getOwn(node.raw, keyword);
   if (value === undefined) return undefined;
   if (!Array.isArray(value) || value.length === 0) {
-    return refuse(node, keyword, `${keyword} must be an array of at least one schema, not ${showValue(value)}`);
+    return throwInvalidSchema(node, keyword, `${keyword} must be an array of at least one schema, not ${showValue(value)}`);
   }
   compiler.spend(node, keyword, value.length);
   return value;
 }
 
 /** Compiles the single subschema of a keyword, for parts of the value; undefined if absent. */
-export function childOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): SchemaNode | undefined {
-  const value = own(node.raw, keyword);
-  return value === undefined ? undefined : compiler.child(node, keyword, value);
+export function compileChildKeyword(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): SchemaNode | undefined {
+  const value = getOwn(node.raw, keyword);
+  return value === undefined ? undefined : compiler.compileChild(node, keyword, value);
 }
 
 /** Compiles the single subschema of a keyword, for the same value; undefined if absent. */
-export function inPlaceOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): SchemaNode | undefined {
-  const value = own(node.raw, keyword);
-  return value === undefined ? undefined : compiler.inPlaceChild(node, keyword, value);
+export function compileInPlaceKeyword(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): SchemaNode | undefined {
+  const value = getOwn(node.raw, keyword);
+  return value === undefined ? undefined : compiler.compileInPlaceChild(node, keyword, value);
 }

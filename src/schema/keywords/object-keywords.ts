@@ -3,17 +3,17 @@ import { isJsonObject } from "../../core/base/json.ts";
 import { plural } from "../../core/base/wording.ts";
 import { NEVER, type RawSchema, type Rule, type SchemaNode, type ValidationRun } from "../compiled-schema.ts";
 import { evaluate, evaluateChild } from "../evaluate.ts";
-import { type KeywordTable, type SubschemaCompiler, childOf, countOf, mapOf, namesOf } from "./keyword.ts";
-import { STEPS_PER_FIELD, isPresent, lookUpSteps, presentNames } from "../own-fields.ts";
+import { type KeywordTable, type SubschemaCompiler, compileChildKeyword, readCountKeyword, readMapKeyword, readNamesKeyword } from "./keyword.ts";
+import { STEPS_PER_FIELD, hasField, lookUpSteps, fieldNames } from "../own-fields.ts";
 import type { LinearPattern } from "../pattern/pattern.ts";
-import { matches, patternOf } from "./scalar-keywords.ts";
+import { matchesPattern, compilePatternAt } from "./scalar-keywords.ts";
 import { showValues } from "../schema-problem.ts";
 
 /** `required`, `properties`, `patternProperties` and `additionalProperties`, combined. */
 interface Fields {
   readonly required: readonly string[];
   /** The required names that are not in `properties`. */
-  readonly requiredElsewhere: readonly string[];
+  readonly undeclaredRequired: readonly string[];
   readonly names: readonly string[];
   readonly nodes: readonly SchemaNode[];
   readonly isRequired: readonly boolean[];
@@ -21,7 +21,7 @@ interface Fields {
   readonly patterns: readonly { readonly pattern: LinearPattern; readonly node: SchemaNode }[];
   readonly additional: SchemaNode | undefined;
   /** `properties` and `required` as a linked list in schema order; undefined if there are none, or if other required names or patterns exist. */
-  readonly chain: Link | undefined;
+  readonly firstLink: Link | undefined;
   readonly links: ReadonlyMap<string, Link>;
   /** Number of required fields among `links`. */
   readonly requiredCount: number;
@@ -41,42 +41,42 @@ interface Link {
 const MAX_SORTED = 10_000;
 const NO_NAMES: readonly string[] = [];
 /** Maximum number of undeclared fields in an object that is checked by a loop over its keys. */
-const MAX_STRAYS = 16;
+const MAX_UNDECLARED = 16;
 
 function compileFields(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
   const fields = readFields(node, compiler);
   return (value, run) => {
     if (!isJsonObject(value)) return true;
-    const quick = fields.chain !== undefined && run.mayLoop(value) ? checkPlainFields(fields, value, run) : undefined;
+    const quick = fields.firstLink !== undefined && run.canLoopKeys(value) ? checkPlainFields(fields, value, run) : undefined;
     return quick ?? checkFields(fields, value, run);
   };
 }
 
 function readFields(node: SchemaNode, compiler: SubschemaCompiler): Fields {
-  const required = namesOf(node, "required", compiler) ?? NO_NAMES;
-  const properties = mapOf(node, "properties", compiler);
-  const names = properties === undefined ? NO_NAMES : presentNames(properties);
-  const nodes = names.map((name) => compiler.child(node, "properties", properties?.[name], name));
+  const required = readNamesKeyword(node, "required", compiler) ?? NO_NAMES;
+  const properties = readMapKeyword(node, "properties", compiler);
+  const names = properties === undefined ? NO_NAMES : fieldNames(properties);
+  const nodes = names.map((name) => compiler.compileChild(node, "properties", properties?.[name], name));
   const declared = new Set(names);
   const requiredSet = new Set(required);
-  const requiredElsewhere = required.filter((name) => !declared.has(name));
+  const undeclaredRequired = required.filter((name) => !declared.has(name));
   const isRequired = names.map((name) => requiredSet.has(name));
   const patterns = readPatterns(node, compiler);
   return {
     required,
-    requiredElsewhere,
+    undeclaredRequired,
     names,
     nodes,
     isRequired,
     declared,
-    ...chainOf(names, nodes, requiredSet, requiredElsewhere.length === 0 && patterns.length === 0),
+    ...linkFields(names, nodes, requiredSet, undeclaredRequired.length === 0 && patterns.length === 0),
     patterns,
-    additional: childOf(node, "additionalProperties", compiler),
+    additional: compileChildKeyword(node, "additionalProperties", compiler),
     steps: lookUpSteps(names.length + required.length),
   };
 }
 
-function chainOf(
+function linkFields(
   names: readonly string[],
   nodes: readonly SchemaNode[],
   required: ReadonlySet<string>,
@@ -93,15 +93,15 @@ function chainOf(
     if (next.isRequired) requiredCount++;
     links.set(name, next);
   }
-  return { chain: next, links, requiredCount };
+  return { firstLink: next, links, requiredCount };
 }
 
 function readPatterns(node: SchemaNode, compiler: SubschemaCompiler): Fields["patterns"] {
-  const map = mapOf(node, "patternProperties", compiler);
+  const map = readMapKeyword(node, "patternProperties", compiler);
   if (map === undefined) return [];
-  return presentNames(map).map((source) => ({
-    pattern: patternOf(node, "patternProperties", source, compiler),
-    node: compiler.child(node, "patternProperties", map[source], source),
+  return fieldNames(map).map((source) => ({
+    pattern: compilePatternAt(node, "patternProperties", source, compiler),
+    node: compiler.compileChild(node, "patternProperties", map[source], source),
   }));
 }
 
@@ -114,7 +114,7 @@ function readPatterns(node: SchemaNode, compiler: SubschemaCompiler): Fields["pa
 function checkPlainFields(fields: Fields, object: RawSchema, run: ValidationRun): boolean | undefined {
   if (!run.spend(fields.steps)) return false;
   const { additional } = fields;
-  let expected = fields.chain;
+  let expected = fields.firstLink;
   let strays = 0;
   let required = 0;
   for (const key in object) {
@@ -124,20 +124,20 @@ function checkPlainFields(fields: Fields, object: RawSchema, run: ValidationRun)
     if (link !== undefined) {
       expected = link.next;
       if (link.isRequired) required++;
-    } else if (additional?.rules === NEVER || ++strays > MAX_STRAYS) return run.leaveLoop();
+    } else if (additional?.rules === NEVER || ++strays > MAX_UNDECLARED) return run.countEarlyExit();
     const node = link === undefined ? additional : link.node;
     if (node === undefined || evaluate(node, item, run)) continue;
-    run.leaveLoop();
+    run.countEarlyExit();
     return false;
   }
-  return required === fields.requiredCount ? true : run.leaveLoop();
+  return required === fields.requiredCount ? true : run.countEarlyExit();
 }
 
 function checkFields(fields: Fields, object: RawSchema, run: ValidationRun): boolean {
   if (!run.spend(fields.steps)) return false;
   // while explaining, missing fields are reported before problems of present ones
-  let valid = checkRequired(run.explaining ? fields.required : fields.requiredElsewhere, object, run);
-  if (!valid && !run.goesOn()) return false;
+  let valid = checkRequired(run.explaining ? fields.required : fields.undeclaredRequired, object, run);
+  if (!valid && !run.shouldContinue()) return false;
   const { names, nodes, isRequired } = fields;
   let present = 0;
   for (let index = 0; index < names.length; index++) {
@@ -151,7 +151,7 @@ function checkFields(fields: Fields, object: RawSchema, run: ValidationRun): boo
     present++;
     run.evaluated?.addName(name);
     if (checkField(node, item, run, name)) continue;
-    if (!run.goesOn()) return false;
+    if (!run.shouldContinue()) return false;
     valid = false;
   }
   return checkOtherFields(fields, object, run, present) && valid;
@@ -160,8 +160,8 @@ function checkFields(fields: Fields, object: RawSchema, run: ValidationRun): boo
 function checkRequired(required: readonly string[], object: RawSchema, run: ValidationRun): boolean {
   let valid = true;
   for (const name of required) {
-    if (isPresent(object, name)) continue;
-    if (!run.goesOn()) return false;
+    if (hasField(object, name)) continue;
+    if (!run.shouldContinue()) return false;
     valid = run.report("required", "required field missing", name);
   }
   return valid;
@@ -184,7 +184,7 @@ function checkOtherFields(fields: Fields, object: RawSchema, run: ValidationRun,
     if (patterns.length === 0 && declared.has(key)) continue;
     const item = object[key];
     if (item === undefined || checkOtherField(fields, key, item, run)) continue;
-    if (!run.goesOn()) return false;
+    if (!run.shouldContinue()) return false;
     valid = false;
   }
   return valid;
@@ -194,7 +194,7 @@ function checkOtherField(fields: Fields, key: string, item: unknown, run: Valida
   let isMatched = false;
   let valid = true;
   for (const { pattern, node } of fields.patterns) {
-    if (!matches(pattern, key, run)) continue;
+    if (!matchesPattern(pattern, key, run)) continue;
     isMatched = true;
     if (!checkField(node, item, run, key)) valid = false;
   }
@@ -214,8 +214,8 @@ function reportUnexpected(fields: Fields, key: string, run: ValidationRun): fals
 }
 
 function compileCount(node: SchemaNode): Rule {
-  const min = countOf(node, "minProperties") ?? 0;
-  const max = countOf(node, "maxProperties") ?? Infinity;
+  const min = readCountKeyword(node, "minProperties") ?? 0;
+  const max = readCountKeyword(node, "maxProperties") ?? Infinity;
   return (value, run) => {
     if (!isJsonObject(value)) return true;
     const count = countNames(value, run);
@@ -227,21 +227,21 @@ function compileCount(node: SchemaNode): Rule {
 }
 
 function countNames(object: RawSchema, run: ValidationRun): number {
-  const count = presentNames(object).length;
+  const count = fieldNames(object).length;
   run.spend(count * STEPS_PER_FIELD);
   return count;
 }
 
 function compileNames(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
-  const names = childOf(node, "propertyNames", compiler);
+  const names = compileChildKeyword(node, "propertyNames", compiler);
   if (names === undefined) return undefined;
   return (value, run) => {
     if (!isJsonObject(value)) return true;
-    const keys = presentNames(value);
+    const keys = fieldNames(value);
     let valid = run.spend(keys.length * STEPS_PER_FIELD);
     for (const key of keys) {
       if (checkName(names, key, run)) continue;
-      if (!run.goesOn()) return false;
+      if (!run.shouldContinue()) return false;
       valid = false;
     }
     return valid;
@@ -250,7 +250,7 @@ function compileNames(node: SchemaNode, compiler: SubschemaCompiler): Rule | und
 
 function checkName(names: SchemaNode, key: string, run: ValidationRun): boolean {
   if (!run.explaining) return evaluateChild(names, key, run, key);
-  const { valid, problems } = run.aside(() => evaluateChild(names, key, run, key));
+  const { valid, problems } = run.runTrial(() => evaluateChild(names, key, run, key));
   return (
     valid || run.report("propertyNames", `the field name is not allowed: ${problems[0]?.message ?? "it breaks the rules for names"}`, key)
   );

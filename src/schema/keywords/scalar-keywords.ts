@@ -2,15 +2,15 @@
 import type { Rule, SchemaNode, ValidationRun } from "../compiled-schema.ts";
 import { ToolError } from "../../core/error.ts";
 import { plural } from "../../core/base/wording.ts";
-import { beginning } from "../../core/base/short-text.ts";
-import { fitsFormat, formatOf, wordsFor } from "./format-keyword.ts";
-import { type KeywordTable, type SubschemaCompiler, countOf, numberOf, refuse, stringOf } from "./keyword.ts";
+import { firstChars } from "../../core/base/short-text.ts";
+import { matchesFormat, findFormat, describeFormat } from "./format-keyword.ts";
+import { type KeywordTable, type SubschemaCompiler, readCountKeyword, readNumberKeyword, throwInvalidSchema, readStringKeyword } from "./keyword.ts";
 import { type LinearPattern, linearPattern } from "../pattern/pattern.ts";
 import { showValue } from "../schema-problem.ts";
 
 function compileLength(node: SchemaNode): Rule {
-  const min = countOf(node, "minLength") ?? 0;
-  const max = countOf(node, "maxLength") ?? Infinity;
+  const min = readCountKeyword(node, "minLength") ?? 0;
+  const max = readCountKeyword(node, "maxLength") ?? Infinity;
   return (value, run) => {
     if (typeof value !== "string") return true;
     // a code point is one or two UTF-16 units, so most strings need not be counted
@@ -34,52 +34,52 @@ function countCodePoints(text: string, run: ValidationRun): number {
 }
 
 function compilePatternKeyword(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
-  const source = stringOf(node, "pattern");
+  const source = readStringKeyword(node, "pattern");
   if (source === undefined) return undefined;
-  const pattern = patternOf(node, "pattern", source, compiler);
-  const shown = beginning(source, MAX_SHOWN_PATTERN);
-  const format = formatOf(node);
+  const pattern = compilePatternAt(node, "pattern", source, compiler);
+  const shown = firstChars(source, MAX_SHOWN_PATTERN);
+  const format = findFormat(node);
   return (value, run) => {
-    if (typeof value !== "string" || matches(pattern, value, run)) return true;
+    if (typeof value !== "string" || matchesPattern(pattern, value, run)) return true;
     if (!run.explaining) return false;
-    if (format === undefined || fitsFormat(value, format, run))
+    if (format === undefined || matchesFormat(value, format, run))
       return run.report(
         "pattern",
-        `expected ${format === undefined ? "a string" : wordsFor(format)} that matches ${shown}, got ${showValue(value)}`,
+        `expected ${format === undefined ? "a string" : describeFormat(format)} that matches ${shown}, got ${showValue(value)}`,
       );
     // the pattern of a format is long and less clear than its name; if formats are checked, that check reports the problem
-    return !compiler.checksFormats && run.report("pattern", `expected ${wordsFor(format)}, got ${showValue(value)}`);
+    return !compiler.checksFormats && run.report("pattern", `expected ${describeFormat(format)}, got ${showValue(value)}`);
   };
 }
 
 const MAX_SHOWN_PATTERN = 200;
 
 /** Compiles a pattern. Refuses the schema, with the location, if that fails. */
-export function patternOf(node: SchemaNode, keyword: string, source: string, compiler: SubschemaCompiler): LinearPattern {
-  const pattern = compileAt(node, keyword, source);
+export function compilePatternAt(node: SchemaNode, keyword: string, source: string, compiler: SubschemaCompiler): LinearPattern {
+  const pattern = compileLinearPattern(node, keyword, source);
   compiler.spend(node, keyword, pattern.compileCost);
   return pattern;
 }
 
-function compileAt(node: SchemaNode, keyword: string, source: string): LinearPattern {
+function compileLinearPattern(node: SchemaNode, keyword: string, source: string): LinearPattern {
   try {
     return linearPattern(source);
   } catch (error: unknown) {
     const { message, hint } = ToolError.fromUnknown(error);
-    return refuse(node, keyword, message.replace(/\.$/u, ""), hint);
+    return throwInvalidSchema(node, keyword, message.replace(/\.$/u, ""), hint);
   }
 }
 
 /** Tests a pattern. False if the budget is used up. */
-export function matches(pattern: LinearPattern, text: string, run: ValidationRun): boolean {
+export function matchesPattern(pattern: LinearPattern, text: string, run: ValidationRun): boolean {
   return run.spend(pattern.stepsPerTest + text.length * pattern.stepsPerCharacter) && pattern.test(text);
 }
 
 function compileBounds(node: SchemaNode): Rule {
-  const min = numberOf(node, "minimum") ?? -Infinity;
-  const max = numberOf(node, "maximum") ?? Infinity;
-  const above = numberOf(node, "exclusiveMinimum") ?? -Infinity;
-  const below = numberOf(node, "exclusiveMaximum") ?? Infinity;
+  const min = readNumberKeyword(node, "minimum") ?? -Infinity;
+  const max = readNumberKeyword(node, "maximum") ?? Infinity;
+  const above = readNumberKeyword(node, "exclusiveMinimum") ?? -Infinity;
+  const below = readNumberKeyword(node, "exclusiveMaximum") ?? Infinity;
   return (value, run) => {
     if (typeof value !== "number" || (value >= min && value <= max && value > above && value < below)) return true;
     if (!run.explaining) return false;
@@ -92,9 +92,9 @@ function compileBounds(node: SchemaNode): Rule {
 }
 
 function compileMultipleOf(node: SchemaNode): Rule | undefined {
-  const divisor = numberOf(node, "multipleOf");
+  const divisor = readNumberKeyword(node, "multipleOf");
   if (divisor === undefined) return undefined;
-  if (divisor <= 0) return refuse(node, "multipleOf", `multipleOf must be more than 0, not ${divisor}`);
+  if (divisor <= 0) return throwInvalidSchema(node, "multipleOf", `multipleOf must be more than 0, not ${divisor}`);
   return (value, run) => {
     if (typeof value !== "number" || value % divisor === 0) return true;
     if (run.spend(STEPS_PER_DIVISION) && isMultiple(value, divisor)) return true;
@@ -108,14 +108,14 @@ const STEPS_PER_DIVISION = 60;
 /** Divides as decimals, as written in JSON: 0.0075 is a multiple of 0.0001, although the binary fractions are not. */
 function isMultiple(value: number, divisor: number): boolean {
   if (!Number.isFinite(value) || (Number.isSafeInteger(value) && Number.isSafeInteger(divisor))) return false;
-  const [digits, exponent] = decimal(value);
-  const [divisorDigits, divisorExponent] = decimal(divisor);
+  const [digits, exponent] = toDecimal(value);
+  const [divisorDigits, divisorExponent] = toDecimal(divisor);
   const scale = Math.min(exponent, divisorExponent);
   return (digits * 10n ** BigInt(exponent - scale)) % (divisorDigits * 10n ** BigInt(divisorExponent - scale)) === 0n;
 }
 
 /** Returns the shortest decimal that parses to the number: `digits × 10 ** exponent`. */
-function decimal(value: number): readonly [digits: bigint, exponent: number] {
+function toDecimal(value: number): readonly [digits: bigint, exponent: number] {
   const [mantissa = "0", exponent = "0"] = value.toExponential().split("e");
   const [whole = "0", fraction = ""] = mantissa.split(".");
   return [BigInt(whole + fraction), Number(exponent) - fraction.length];

@@ -2,43 +2,43 @@
 import { isJsonObject } from "../../core/base/json.ts";
 import { NEVER, type SchemaNode, type ValidationRun } from "../compiled-schema.ts";
 import { evaluateChild } from "../evaluate.ts";
-import { type KeywordTable, type SubschemaCompiler, childOf } from "./keyword.ts";
+import { type KeywordTable, type SubschemaCompiler, compileChildKeyword } from "./keyword.ts";
 
 /** The cost of listing, recording and looking up one item or field, in steps. */
 const STEPS_PER_PART = 6;
 
 function compileUnevaluatedItems(node: SchemaNode, compiler: SubschemaCompiler): undefined {
-  const rest = childOf(node, "unevaluatedItems", compiler);
+  const rest = compileChildKeyword(node, "unevaluatedItems", compiler);
   if (rest === undefined) return;
   node.lateRules.push((value, run) => {
     const record = run.evaluated;
     if (!Array.isArray(value) || record === undefined) return true;
     if (!run.spend(STEPS_PER_PART * (record.size + value.length))) return false;
-    const missing = record.missingIndexes(value.length);
+    const missing = record.unevaluatedIndexes(value.length);
     record.addItemsBelow(value.length);
-    return checkRest(missing, run, (index) => checkPart(rest, value[index], run, index));
+    return checkEach(missing, run, (index) => checkPart(rest, value[index], run, index));
   });
 }
 
 function compileUnevaluatedProperties(node: SchemaNode, compiler: SubschemaCompiler): undefined {
-  const rest = childOf(node, "unevaluatedProperties", compiler);
+  const rest = compileChildKeyword(node, "unevaluatedProperties", compiler);
   if (rest === undefined) return;
   node.lateRules.push((value, run) => {
     const record = run.evaluated;
     if (!isJsonObject(value) || record === undefined) return true;
     const names = Object.keys(value);
     if (!run.spend(STEPS_PER_PART * (record.size + names.length))) return false;
-    const missing = record.missingNames(names);
+    const missing = record.unevaluatedNames(names);
     record.addAllNames();
-    return checkRest(missing, run, (name) => value[name] === undefined || checkPart(rest, value[name], run, name));
+    return checkEach(missing, run, (name) => value[name] === undefined || checkPart(rest, value[name], run, name));
   });
 }
 
-function checkRest<Step>(steps: readonly Step[], run: ValidationRun, check: (step: Step) => boolean): boolean {
+function checkEach<Step>(steps: readonly Step[], run: ValidationRun, check: (step: Step) => boolean): boolean {
   let valid = true;
   for (const step of steps) {
     if (check(step)) continue;
-    if (!run.goesOn()) return false;
+    if (!run.shouldContinue()) return false;
     valid = false;
   }
   return valid;

@@ -31,7 +31,7 @@ export function treeSize(value: unknown, most: number, depth = 0): number | unde
 function canonicalText(value: object, run: ValidationRun): string | undefined {
   const size = treeSize(value, run.stepsLeft / STEPS_PER_VALUE);
   if (size === undefined) {
-    run.giveUp("the value is nested too deeply or too large to compare");
+    run.abort("the value is nested too deeply or too large to compare");
     return undefined;
   }
   run.spend(size * STEPS_PER_VALUE);

@@ -1,7 +1,7 @@
 /** Matches a pattern, including look-around, in time linear in the text: an NFA whose sets of states are cached as the states of a DFA. */
 import { CharacterClasses } from "./character-classes.ts";
 import { isAnchored } from "./pattern-cost.ts";
-import { type PatternNode, UnreadablePattern } from "./pattern-syntax.ts";
+import { type PatternNode, UnsupportedPattern } from "./pattern-syntax.ts";
 
 type Edge = Extract<PatternNode, { type: "edge" }>["edge"];
 
@@ -13,14 +13,14 @@ type State =
   | { readonly type: "accept" };
 
 /** A look-around assertion. */
-interface Look {
+interface LookAround {
   readonly automaton: Automaton;
   /** For each index of the current text, 1 if the assertion matches there. */
   found: Uint8Array;
 }
 
 /** An assertion about a position in the text. */
-type Condition = { readonly edge: "start" | "end" | "word" } | { readonly look: Look };
+type Condition = { readonly edge: "start" | "end" | "word" } | { readonly look: LookAround };
 
 /** The states of the NFA at one position of a text, which are one state of the DFA. */
 interface StateSet {
@@ -50,23 +50,23 @@ const MAX_LOOKED_UP = 32;
  * @throws UnreadablePattern for more than 40 different assertions
  */
 export function automatonMatcher(tree: PatternNode, unicode: boolean): (text: string) => boolean {
-  const looks: Look[] = [];
-  const automaton = new Automaton(tree, { unicode, isForwards: true, looks, classes: new CharacterClasses(), cache: { size: 0 } });
+  const lookArounds: LookAround[] = [];
+  const automaton = new Automaton(tree, { unicode, isForwards: true, lookArounds, classes: new CharacterClasses(), cache: { size: 0 } });
   return (text) => {
-    for (const look of looks) look.automaton.run(text, (look.found = new Uint8Array(text.length + 1)));
+    for (const look of lookArounds) look.automaton.run(text, (look.found = new Uint8Array(text.length + 1)));
     const isFound = automaton.run(text);
-    for (const look of looks) look.found = NOWHERE;
+    for (const look of lookArounds) look.found = NO_POSITIONS;
     return isFound;
   };
 }
 
-const NOWHERE = new Uint8Array(0);
+const NO_POSITIONS = new Uint8Array(0);
 
 interface AutomatonOptions {
   readonly unicode: boolean;
   readonly isForwards: boolean;
   /** All look-arounds of the pattern are added to it, innermost first. */
-  readonly looks: Look[];
+  readonly lookArounds: LookAround[];
   readonly classes: CharacterClasses;
   /** The size of the caches of all automata of the pattern. */
   readonly cache: { size: number };
@@ -77,7 +77,7 @@ class Automaton {
   readonly #classes: CharacterClasses;
   readonly #states: State[] = [];
   readonly #conditions: Condition[] = [];
-  readonly #lookOf = new Map<PatternNode, Look>();
+  readonly #lookAroundByNode = new Map<PatternNode, LookAround>();
   readonly #start: number;
   /** Whether a match can only begin at the start of the run. */
   readonly #isAnchored: boolean;
@@ -90,7 +90,7 @@ class Automaton {
   constructor(tree: PatternNode, options: AutomatonOptions) {
     this.#options = options;
     this.#classes = options.classes;
-    this.#start = this.#add(tree, this.#state({ type: "accept" }));
+    this.#start = this.#addPattern(tree, this.#addState({ type: "accept" }));
     this.#isAnchored = options.isForwards && isAnchored(tree);
     this.#addedAt = new Float64Array(this.#states.length);
   }
@@ -100,7 +100,7 @@ class Automaton {
     const { isForwards } = this.#options;
     const last = isForwards ? text.length : 0;
     let at = text.length - last;
-    let current = this.#next(this.#initial, 0, this.#conditionsAt(text, at));
+    let current = this.#nextSet(this.#initial, 0, this.#conditionsAt(text, at));
     for (;;) {
       if (current.accepts) {
         if (found === undefined) return true;
@@ -109,7 +109,7 @@ class Automaton {
       if (at === last || (this.#isAnchored && current.states.length === 0)) return false;
       const code = this.#codeAt(text, at);
       at += (code > 0xffff ? 2 : 1) * (isForwards ? 1 : -1);
-      current = this.#next(current, code, this.#conditionsAt(text, at));
+      current = this.#nextSet(current, code, this.#conditionsAt(text, at));
     }
   }
 
@@ -126,26 +126,26 @@ class Automaton {
     let holding = 0;
     for (let index = 0; index < this.#conditions.length; index++) {
       const condition = this.#conditions[index];
-      if (condition !== undefined && holds(condition, text, at)) holding += 2 ** index;
+      if (condition !== undefined && isConditionMet(condition, text, at)) holding += 2 ** index;
     }
     return holding;
   }
 
-  #next(current: StateSet, code: number, holding: number): StateSet {
+  #nextSet(current: StateSet, code: number, holding: number): StateSet {
     const characterClass = this.#classes.classOf(code);
     const key = holding * (CharacterClasses.UNCACHED + 1) + characterClass;
     const known = current.transitions?.get(key);
     if (known !== undefined) return known;
-    const computed = this.#compute(current, characterClass, holding);
+    const computed = this.#computeNextSet(current, characterClass, holding);
     if (characterClass === CharacterClasses.UNCACHED && computed.states.length > MAX_LOOKED_UP) return computed;
-    const next = this.#cachedSet(computed);
+    const next = this.#getCachedSet(computed);
     if (next.transitions === undefined || current.transitions === undefined || characterClass === CharacterClasses.UNCACHED) return next;
     current.transitions.set(key, next);
     this.#options.cache.size++;
     return next;
   }
 
-  #cachedSet({ states, accepts }: StateSet): StateSet {
+  #getCachedSet({ states, accepts }: StateSet): StateSet {
     if (this.#options.cache.size > MAX_CACHED) return { states, accepts, transitions: undefined };
     const key = `${accepts ? "!" : ""}${states.join()}`;
     let known = this.#stateSets.get(key);
@@ -158,13 +158,13 @@ class Automaton {
   }
 
   /** Computes the set after a character, including states of a match that begins here. */
-  #compute(current: StateSet, characterClass: number, holding: number): StateSet {
+  #computeNextSet(current: StateSet, characterClass: number, holding: number): StateSet {
     this.#step++;
     const states: number[] = [];
     let accepts = false;
     for (const index of current.states) {
       const state = this.#states[index];
-      if (state?.type === "character" && this.#classes.isIn(state.set, characterClass) && this.#addClosure(state.next, holding, states))
+      if (state?.type === "character" && this.#classes.isClassInSet(state.set, characterClass) && this.#addClosure(state.next, holding, states))
         accepts = true;
     }
     const mayBegin = current === this.#initial || !this.#isAnchored;
@@ -190,27 +190,27 @@ class Automaton {
   }
 
   /** Adds the states of a pattern, which lead to `next`. Returns the first of them. */
-  #add(tree: PatternNode, next: number): number {
+  #addPattern(tree: PatternNode, next: number): number {
     switch (tree.type) {
       case "set":
-        return this.#state({ type: "character", set: this.#classes.addSet(tree), next });
+        return this.#addState({ type: "character", set: this.#classes.addSet(tree), next });
       case "edge":
-        return this.#state({ type: "condition", ...this.#edgeFor(tree.edge), next });
+        return this.#addState({ type: "condition", ...this.#edgeCondition(tree.edge), next });
       case "look":
-        return this.#state({
+        return this.#addState({
           type: "condition",
-          condition: this.#conditionFor({ look: this.#lookFor(tree) }),
+          condition: this.#conditionIndex({ look: this.#getLookAround(tree) }),
           negated: tree.negated,
           next,
         });
       case "sequence": {
         const items = this.#options.isForwards ? tree.items.toReversed() : tree.items;
-        return items.reduce((after, item) => this.#add(item, after), next);
+        return items.reduce((after, item) => this.#addPattern(item, after), next);
       }
       case "choice":
         return tree.branches
-          .map((branch) => this.#add(branch, next))
-          .reduceRight((other, one) => this.#state({ type: "either", one, other }));
+          .map((branch) => this.#addPattern(branch, next))
+          .reduceRight((other, one) => this.#addState({ type: "either", one, other }));
       case "repeat":
         return this.#addRepeat(tree, next);
     }
@@ -221,44 +221,44 @@ class Automaton {
     let left = min;
     if (max === Infinity) {
       const again: State = { type: "either", one: next, other: next };
-      const repeated = this.#state(again);
-      again.one = this.#add(body, repeated);
+      const repeated = this.#addState(again);
+      again.one = this.#addPattern(body, repeated);
       first = left > 0 ? again.one : repeated;
       left--;
-    } else for (let more = max - min; more > 0; more--) first = this.#state({ type: "either", one: this.#add(body, first), other: next });
-    for (; left > 0; left--) first = this.#add(body, first);
+    } else for (let more = max - min; more > 0; more--) first = this.#addState({ type: "either", one: this.#addPattern(body, first), other: next });
+    for (; left > 0; left--) first = this.#addPattern(body, first);
     return first;
   }
 
-  #edgeFor(edge: Edge): { readonly condition: number; readonly negated: boolean } {
+  #edgeCondition(edge: Edge): { readonly condition: number; readonly negated: boolean } {
     const negated = edge === "not-word";
-    return { condition: this.#conditionFor({ edge: negated ? "word" : edge }), negated };
+    return { condition: this.#conditionIndex({ edge: negated ? "word" : edge }), negated };
   }
 
-  #lookFor(tree: Extract<PatternNode, { type: "look" }>): Look {
-    const known = this.#lookOf.get(tree); // known if a repeat around it is written out
+  #getLookAround(tree: Extract<PatternNode, { type: "look" }>): LookAround {
+    const known = this.#lookAroundByNode.get(tree); // known if a repeat around it is written out
     if (known !== undefined) return known;
-    const look = { automaton: new Automaton(tree.body, { ...this.#options, isForwards: !tree.ahead }), found: NOWHERE };
-    this.#options.looks.push(look);
-    this.#lookOf.set(tree, look);
+    const look = { automaton: new Automaton(tree.body, { ...this.#options, isForwards: !tree.ahead }), found: NO_POSITIONS };
+    this.#options.lookArounds.push(look);
+    this.#lookAroundByNode.set(tree, look);
     return look;
   }
 
-  #conditionFor(wanted: Condition): number {
+  #conditionIndex(wanted: Condition): number {
     const at = this.#conditions.findIndex((known) =>
       "look" in wanted ? "look" in known && known.look === wanted.look : "edge" in known && known.edge === wanted.edge,
     );
     if (at >= 0) return at;
-    if (this.#conditions.length === MAX_CONDITIONS) throw new UnreadablePattern(`it has more than ${MAX_CONDITIONS} look-arounds`);
+    if (this.#conditions.length === MAX_CONDITIONS) throw new UnsupportedPattern(`it has more than ${MAX_CONDITIONS} look-arounds`);
     return this.#conditions.push(wanted) - 1;
   }
 
-  #state(state: State): number {
+  #addState(state: State): number {
     return this.#states.push(state) - 1;
   }
 }
 
-function holds(condition: Condition, text: string, at: number): boolean {
+function isConditionMet(condition: Condition, text: string, at: number): boolean {
   if ("look" in condition) return condition.look.found[at] === 1;
   if (condition.edge === "start") return at === 0;
   if (condition.edge === "end") return at === text.length;

@@ -29,9 +29,9 @@ export class CharacterClasses {
   /** By class, 1 for each set that contains it. */
   readonly #members: Uint8Array[] = [];
   readonly #classes = new Map<string, number>();
-  readonly #known = new Map<number, number>();
+  readonly #classByCode = new Map<number, number>();
   /** Classes by interval between two bounds and by the properties of the character. */
-  readonly #places = new Map<number | string, number>();
+  readonly #classByInterval = new Map<number | string, number>();
   /** The bounds of all sets, sorted. */
   #bounds: readonly number[] | undefined;
   readonly #properties: RegExp[] = [];
@@ -41,7 +41,7 @@ export class CharacterClasses {
     const key = JSON.stringify([set.negated, set.members]);
     let number = this.#sets.get(key);
     if (number === undefined) {
-      const test = testOf(set);
+      const test = toSetTest(set);
       number = this.#tests.push(test) - 1;
       if (test.properties !== undefined) this.#properties.push(test.properties);
       this.#sets.set(key, number);
@@ -51,24 +51,24 @@ export class CharacterClasses {
 
   /** Returns the class of a code point or UTF-16 unit. `UNCACHED` is valid only until the next `classOf`. */
   classOf(code: number): number {
-    const known = this.#known.get(code);
+    const known = this.#classByCode.get(code);
     if (known !== undefined) return known;
-    const place = this.#placeOf(code);
-    let found = this.#places.get(place);
+    const place = this.#intervalKey(code);
+    let found = this.#classByInterval.get(place);
     if (found === undefined) {
       found = this.#addClass(code);
-      if (found < CharacterClasses.UNCACHED && this.#places.size < MAX_PLACES) this.#places.set(place, found);
+      if (found < CharacterClasses.UNCACHED && this.#classByInterval.size < MAX_PLACES) this.#classByInterval.set(place, found);
     }
-    if (found < CharacterClasses.UNCACHED && this.#known.size < MAX_CHARACTERS) this.#known.set(code, found);
+    if (found < CharacterClasses.UNCACHED && this.#classByCode.size < MAX_CHARACTERS) this.#classByCode.set(code, found);
     return found;
   }
 
-  isIn(set: number, characterClass: number): boolean {
+  isClassInSet(set: number, characterClass: number): boolean {
     return this.#members[characterClass]?.[set] === 1;
   }
 
   /** Returns a key that differs for characters that any set distinguishes. Tests only the sets with properties. */
-  #placeOf(code: number): number | string {
+  #intervalKey(code: number): number | string {
     this.#bounds ??= [...new Set(this.#tests.flatMap(({ bounds }) => bounds))].sort((one, other) => one - other);
     const interval = countUpTo(this.#bounds, code);
     if (this.#properties.length === 0) return interval;
@@ -110,10 +110,10 @@ function countUpTo(sorted: readonly number[], code: number): number {
   return low;
 }
 
-function testOf({ members, negated }: CharacterSet): SetTest {
+function toSetTest({ members, negated }: CharacterSet): SetTest {
   const properties = members.flatMap((member) => (member.type === "property" ? `\\${member.negated ? "P" : "p"}{${member.name}}` : []));
   return {
-    bounds: joined(members.flatMap(rangesOf)),
+    bounds: toBounds(members.flatMap(rangesOf)),
     properties: properties.length === 0 ? undefined : new RegExp(`[${[...new Set(properties)].join("")}]`, "u"),
     negated,
   };
@@ -121,7 +121,7 @@ function testOf({ members, negated }: CharacterSet): SetTest {
 
 type Range = readonly [from: number, to: number];
 
-function joined(ranges: readonly Range[]): readonly number[] {
+function toBounds(ranges: readonly Range[]): readonly number[] {
   const bounds: number[] = [];
   let end = -1;
   for (const [from, to] of [...ranges].sort(([one], [other]) => one - other)) {
@@ -159,15 +159,15 @@ function rangesOf(member: SetMember): readonly Range[] {
     case "s":
       return SPACE;
     case "D":
-      return others(DIGITS);
+      return complement(DIGITS);
     case "W":
-      return others(WORD);
+      return complement(WORD);
     case "S":
-      return others(SPACE);
+      return complement(SPACE);
   }
 }
 
-function others(ranges: readonly Range[]): readonly Range[] {
+function complement(ranges: readonly Range[]): readonly Range[] {
   const ends = [...ranges.map(([from]) => from - 1), LAST_CODE_POINT];
   return [0, ...ranges.map(([, to]) => to + 1)].map((from, index) => [from, ends[index] ?? from]);
 }

@@ -2,7 +2,7 @@
 import type { PatternNode, SetMember } from "./pattern-syntax.ts";
 
 /** Upper bounds. They are multiplied, so ambiguity anywhere counts for the whole pattern. */
-interface Work {
+interface WorkEstimate {
   /** Number of ways in which the term can match at one position, not counting its single unbounded repeat. */
   readonly ways: number;
   /** Character comparisons for one way; an unbounded repeat is counted as one iteration. */
@@ -23,14 +23,14 @@ const MAX_FIXED = 20_000;
 const MAX_PER_CHARACTER = 100;
 /** Above every limit, and still safe to multiply. */
 const TOO_MUCH = 1e9;
-const ONE: Work = { ways: 1, steps: 1, waysDegree: 0, degree: 0 };
+const UNIT_WORK: WorkEstimate = { ways: 1, steps: 1, waysDegree: 0, degree: 0 };
 
 /** Returns the cost of running a pattern natively; undefined if it is not proven to be linear and small. */
 export function nativeCost(tree: PatternNode): MatchCost | undefined {
   let fixed = 0;
   let perCharacter = 0;
   for (const branch of tree.type === "choice" ? tree.branches : [tree]) {
-    const { ways, steps, degree } = work(branch);
+    const { ways, steps, degree } = estimateWork(branch);
     const comparisons = steps + ways;
     const power = degree + (isAnchored(branch) ? 0 : 1); // an unanchored search starts again at each character
     if (power > 1) return undefined;
@@ -66,35 +66,35 @@ export function patternSize(tree: PatternNode): number {
   }
 }
 
-function work(tree: PatternNode): Work {
+function estimateWork(tree: PatternNode): WorkEstimate {
   switch (tree.type) {
     case "set":
-      return setWork(tree);
+      return estimateSet(tree);
     case "edge":
-      return ONE;
+      return UNIT_WORK;
     case "sequence":
-      return sequenceWork(tree.items);
+      return estimateSequence(tree.items);
     case "choice":
-      return choiceWork(tree.branches);
+      return estimateChoice(tree.branches);
     case "repeat":
       return isLongRun(tree)
-        ? { ...ONE_BY_ONE, steps: Math.max(ONE_BY_ONE.steps, work(tree.body).steps) }
-        : repeatWork(work(tree.body), tree.min, tree.max);
+        ? { ...LONG_RUN_WORK, steps: Math.max(LONG_RUN_WORK.steps, estimateWork(tree.body).steps) }
+        : estimateRepeat(estimateWork(tree.body), tree.min, tree.max);
     case "look": {
-      const { steps, degree } = work(tree.body);
-      return { ways: 1, steps: bounded(steps + 1), waysDegree: 0, degree }; // a look-around is not retried in another way
+      const { steps, degree } = estimateWork(tree.body);
+      return { ways: 1, steps: clampWork(steps + 1), waysDegree: 0, degree }; // a look-around is not retried in another way
     }
   }
 }
 
 /** A set of many ranges is searched, and a property such as `\p{L}` has 600 ranges; the engine also takes long to compile several in a row. */
-function setWork({ members, negated }: Extract<PatternNode, { type: "set" }>): Work {
-  if (members.length > MANY_RANGES || members.some(({ type }) => type === "property")) return { ...ONE, steps: SEARCH_STEPS };
-  return negated || members.some(holdsPairs) ? { ...ONE, steps: PAIR_STEPS } : ONE;
+function estimateSet({ members, negated }: Extract<PatternNode, { type: "set" }>): WorkEstimate {
+  if (members.length > MANY_RANGES || members.some(({ type }) => type === "property")) return { ...UNIT_WORK, steps: SEARCH_STEPS };
+  return negated || members.some(hasSurrogatePairs) ? { ...UNIT_WORK, steps: PAIR_STEPS } : UNIT_WORK;
 }
 
 /** Whether the member has characters of two UTF-16 units, which the engine tries both as two and as one. */
-function holdsPairs(member: SetMember): boolean {
+function hasSurrogatePairs(member: SetMember): boolean {
   return member.type === "range" ? member.to > 0xffff : /[DWS]/u.test(member.name);
 }
 
@@ -121,55 +121,55 @@ export function propertyCount(tree: PatternNode): number {
 
 /** Whether a repeat is like `.{0,5000}`, which is limited by the text just as `.*` is. */
 function isLongRun({ body, max }: Extract<PatternNode, { type: "repeat" }>): boolean {
-  return body.type === "set" && max > LONG && max !== Infinity;
+  return body.type === "set" && max > LONG_RUN && max !== Infinity;
 }
 
-const LONG = 500;
+const LONG_RUN = 500;
 /**
  * The work of such a repeat. It has many steps since the engine counts the iterations and stores each of them: validation runs out of steps
  * before a text exhausts the engine's memory.
  */
-const ONE_BY_ONE: Work = { ways: 1, steps: 16, waysDegree: 1, degree: 1 };
+const LONG_RUN_WORK: WorkEstimate = { ways: 1, steps: 16, waysDegree: 1, degree: 1 };
 
 /** Each item runs once for every way in which the items before it matched. */
-function sequenceWork(items: readonly PatternNode[]): Work {
-  let { ways, steps, waysDegree, degree } = { ...ONE, steps: 0 };
+function estimateSequence(items: readonly PatternNode[]): WorkEstimate {
+  let { ways, steps, waysDegree, degree } = { ...UNIT_WORK, steps: 0 };
   for (const item of items) {
-    const part = work(item);
-    steps = bounded(steps + ways * part.steps);
-    ways = bounded(ways * part.ways);
+    const part = estimateWork(item);
+    steps = clampWork(steps + ways * part.steps);
+    ways = clampWork(ways * part.ways);
     degree = Math.max(degree, waysDegree + part.degree);
     waysDegree += part.waysDegree;
   }
   return { ways, steps, waysDegree, degree };
 }
 
-function choiceWork(branches: readonly PatternNode[]): Work {
-  let { ways, steps, waysDegree, degree } = { ...ONE, ways: 0, steps: 0 };
+function estimateChoice(branches: readonly PatternNode[]): WorkEstimate {
+  let { ways, steps, waysDegree, degree } = { ...UNIT_WORK, ways: 0, steps: 0 };
   for (const branch of branches) {
-    const part = work(branch);
-    ways = bounded(ways + part.ways);
-    steps = bounded(steps + part.steps);
+    const part = estimateWork(branch);
+    ways = clampWork(ways + part.ways);
+    steps = clampWork(steps + part.steps);
     waysDegree = Math.max(waysDegree, part.waysDegree);
     degree = Math.max(degree, part.degree);
   }
   return { ways, steps, waysDegree, degree };
 }
 
-function repeatWork(body: Work, min: number, max: number): Work {
+function estimateRepeat(body: WorkEstimate, min: number, max: number): WorkEstimate {
   if (max === Infinity) {
     // iterations of a body with one way and no repeat of its own add up; those of any other body may multiply
     const degree = body.degree === 0 && body.ways === 1 ? 1 : 2;
-    return { ways: 1, steps: bounded(body.steps * Math.max(1, min)), waysDegree: degree, degree };
+    return { ways: 1, steps: clampWork(body.steps * Math.max(1, min)), waysDegree: degree, degree };
   }
-  if (max === 0) return { ...ONE, steps: 0 };
+  if (max === 0) return { ...UNIT_WORK, steps: 0 };
   const waysDegree = body.waysDegree * max;
   const degree = body.waysDegree * (max - 1) + body.degree;
-  if (body.ways === 1) return { ways: max - min + 1, steps: bounded(body.steps * max), waysDegree, degree };
-  const ways = bounded((max - min + 1) * body.ways ** max);
-  return { ways, steps: bounded(ways * body.steps * max), waysDegree, degree };
+  if (body.ways === 1) return { ways: max - min + 1, steps: clampWork(body.steps * max), waysDegree, degree };
+  const ways = clampWork((max - min + 1) * body.ways ** max);
+  return { ways, steps: clampWork(ways * body.steps * max), waysDegree, degree };
 }
 
-function bounded(amount: number): number {
+function clampWork(amount: number): number {
   return amount < TOO_MUCH ? amount : TOO_MUCH; // NaN, from Infinity × 0, also ends here
 }

@@ -22,7 +22,7 @@ export type PatternNode =
     };
 
 /** A construct that is not supported here: back-references, inline flags, too deeply nested groups. */
-export class UnreadablePattern extends Error {}
+export class UnsupportedPattern extends Error {}
 
 const MAX_GROUP_DEPTH = 64;
 const CLASS_ESCAPES = "dDwWsS";
@@ -35,17 +35,17 @@ const CONTROL_ESCAPES: ReadonlyMap<string, number> = new Map([
 ]);
 export const LAST_CODE_POINT = 0x10ffff;
 /** `.` without the flag `s`: everything except the four line terminators. */
-const DOT: PatternNode = { type: "set", negated: true, members: [single(10), single(13), range(0x2028, 0x2029)] };
+const DOT: PatternNode = { type: "set", negated: true, members: [singleCharacter(10), singleCharacter(13), range(0x2028, 0x2029)] };
 
 /**
  * Parses a pattern that `new RegExp` has already accepted, with the flag `u` if `unicode`.
  *
  * @throws UnreadablePattern for anything that cannot run in linear time or that the tree cannot represent
  */
-export function readPattern(source: string, unicode: boolean): PatternNode {
-  const reader = new PatternReader(source, unicode);
+export function parsePattern(source: string, unicode: boolean): PatternNode {
+  const reader = new PatternParser(source, unicode);
   const tree = reader.choice(0);
-  if (reader.at < source.length) throw new UnreadablePattern(`unexpected ${source.charAt(reader.at)}`);
+  if (reader.at < source.length) throw new UnsupportedPattern(`unexpected ${source.charAt(reader.at)}`);
   return tree;
 }
 
@@ -53,15 +53,15 @@ function range(from: number, to: number): SetMember {
   return { type: "range", from, to };
 }
 
-function single(code: number): SetMember {
+function singleCharacter(code: number): SetMember {
   return range(code, code);
 }
 
-function oneOf(member: SetMember): PatternNode {
+function singleMemberSet(member: SetMember): PatternNode {
   return { type: "set", negated: false, members: [member] };
 }
 
-class PatternReader {
+class PatternParser {
   at = 0;
   private readonly source: string;
   private readonly unicode: boolean;
@@ -72,61 +72,61 @@ class PatternReader {
   }
 
   choice(depth: number): PatternNode {
-    if (depth > MAX_GROUP_DEPTH) throw new UnreadablePattern("groups are nested too deeply");
+    if (depth > MAX_GROUP_DEPTH) throw new UnsupportedPattern("groups are nested too deeply");
     const branches = [this.sequence(depth)];
-    while (this.take("|")) branches.push(this.sequence(depth));
+    while (this.tryRead("|")) branches.push(this.sequence(depth));
     const [first] = branches;
     return branches.length === 1 && first !== undefined ? first : { type: "choice", branches };
   }
 
   private sequence(depth: number): PatternNode {
     const items: PatternNode[] = [];
-    while (this.at < this.source.length && !this.sees("|") && !this.sees(")")) items.push(this.repeated(this.term(depth)));
+    while (this.at < this.source.length && !this.startsWith("|") && !this.startsWith(")")) items.push(this.quantified(this.term(depth)));
     const [first] = items;
     return items.length === 1 && first !== undefined ? first : { type: "sequence", items };
   }
 
   private term(depth: number): PatternNode {
-    if (this.take("^")) return { type: "edge", edge: "start" };
-    if (this.take("$")) return { type: "edge", edge: "end" };
-    if (this.take(".")) return DOT;
-    if (this.take("[")) return this.characterClass();
-    if (this.take("(")) return this.group(depth);
-    if (this.take("\\")) return this.escapedTerm();
-    return oneOf(single(this.codePoint()));
+    if (this.tryRead("^")) return { type: "edge", edge: "start" };
+    if (this.tryRead("$")) return { type: "edge", edge: "end" };
+    if (this.tryRead(".")) return DOT;
+    if (this.tryRead("[")) return this.characterClass();
+    if (this.tryRead("(")) return this.group(depth);
+    if (this.tryRead("\\")) return this.escapedTerm();
+    return singleMemberSet(singleCharacter(this.codePoint()));
   }
 
   private group(depth: number): PatternNode {
-    if (!this.take("?")) return this.closed(depth);
-    if (this.take(":")) return this.closed(depth);
+    if (!this.tryRead("?")) return this.groupBody(depth);
+    if (this.tryRead(":")) return this.groupBody(depth);
     for (const [mark, ahead, negated] of LOOKS) {
-      if (!this.take(mark)) continue;
+      if (!this.tryRead(mark)) continue;
       const start = this.at;
-      const body = this.closed(depth);
+      const body = this.groupBody(depth);
       return { type: "look", ahead, negated, body, start, end: this.at - 1 };
     }
-    if (!this.take("<")) throw new UnreadablePattern("inline flags are not supported");
+    if (!this.tryRead("<")) throw new UnsupportedPattern("inline flags are not supported");
     this.at = this.source.indexOf(">", this.at) + 1;
-    return this.closed(depth);
+    return this.groupBody(depth);
   }
 
-  private closed(depth: number): PatternNode {
+  private groupBody(depth: number): PatternNode {
     const body = this.choice(depth + 1);
-    if (!this.take(")")) throw new UnreadablePattern("a group is not closed");
+    if (!this.tryRead(")")) throw new UnsupportedPattern("a group is not closed");
     return body;
   }
 
-  private repeated(body: PatternNode): PatternNode {
+  private quantified(body: PatternNode): PatternNode {
     const bounds = this.bounds();
     if (bounds === undefined) return body;
-    this.take("?"); // laziness does not affect whether there is a match
+    this.tryRead("?"); // laziness does not affect whether there is a match
     return { type: "repeat", body, min: bounds[0], max: bounds[1] };
   }
 
   private bounds(): readonly [number, number] | undefined {
-    if (this.take("*")) return [0, Infinity];
-    if (this.take("+")) return [1, Infinity];
-    if (this.take("?")) return [0, 1];
+    if (this.tryRead("*")) return [0, Infinity];
+    if (this.tryRead("+")) return [1, Infinity];
+    if (this.tryRead("?")) return [0, 1];
     BRACES.lastIndex = this.at;
     const braces = BRACES.exec(this.source);
     if (braces === null) return undefined; // without `u`, a lone "{" is an ordinary character
@@ -137,35 +137,35 @@ class PatternReader {
   }
 
   private escapedTerm(): PatternNode {
-    if (this.take("b")) return { type: "edge", edge: "word" };
-    if (this.take("B")) return { type: "edge", edge: "not-word" };
+    if (this.tryRead("b")) return { type: "edge", edge: "word" };
+    if (this.tryRead("B")) return { type: "edge", edge: "not-word" };
     const next = this.source.charAt(this.at);
-    if (next >= "1" && next <= "9") throw new UnreadablePattern("back-references are not supported");
-    if (next === "k") throw new UnreadablePattern("named back-references are not supported");
-    return oneOf(this.escape());
+    if (next >= "1" && next <= "9") throw new UnsupportedPattern("back-references are not supported");
+    if (next === "k") throw new UnsupportedPattern("named back-references are not supported");
+    return singleMemberSet(this.escape());
   }
 
   private characterClass(): PatternNode {
-    const negated = this.take("^");
+    const negated = this.tryRead("^");
     const members: SetMember[] = [];
-    while (!this.take("]")) {
+    while (!this.tryRead("]")) {
       const low = this.classAtom();
-      if (!this.sees("-") || this.source.charAt(this.at + 1) === "]") {
+      if (!this.startsWith("-") || this.source.charAt(this.at + 1) === "]") {
         members.push(low);
         continue;
       }
       this.at++;
       const high = this.classAtom();
       if (low.type === "range" && high.type === "range") members.push(range(low.from, high.to));
-      else members.push(low, single(45), high); // without `u`, `[\w-x]` contains a plain hyphen
+      else members.push(low, singleCharacter(45), high); // without `u`, `[\w-x]` contains a plain hyphen
     }
     return { type: "set", negated, members };
   }
 
   private classAtom(): SetMember {
-    if (this.at >= this.source.length) throw new UnreadablePattern("a character class is not closed");
-    if (!this.take("\\")) return single(this.codePoint());
-    if (this.take("b")) return single(8);
+    if (this.at >= this.source.length) throw new UnsupportedPattern("a character class is not closed");
+    if (!this.tryRead("\\")) return singleCharacter(this.codePoint());
+    if (this.tryRead("b")) return singleCharacter(8);
     return this.escape();
   }
 
@@ -179,7 +179,7 @@ class PatternReader {
     const control = CONTROL_ESCAPES.get(letter);
     if (control !== undefined) {
       this.at++;
-      return single(control);
+      return singleCharacter(control);
     }
     if (this.unicode && (letter === "p" || letter === "P")) return this.property();
     for (const form of this.unicode ? NUMERIC_ESCAPES : OLDER_ESCAPES) {
@@ -187,17 +187,17 @@ class PatternReader {
       const found = form.exec(this.source);
       if (found === null) continue;
       this.at = form.lastIndex;
-      return single(escapedCode(found));
+      return singleCharacter(escapedCode(found));
     }
     if (letter >= "0" && letter <= "9") return this.octal();
-    if (letter === "c") throw new UnreadablePattern("a control escape without a letter");
-    return single(this.codePoint());
+    if (letter === "c") throw new UnsupportedPattern("a control escape without a letter");
+    return singleCharacter(this.codePoint());
   }
 
   private property(): SetMember {
     PROPERTY.lastIndex = this.at;
     const found = PROPERTY.exec(this.source);
-    if (found === null) throw new UnreadablePattern("a Unicode property without a name");
+    if (found === null) throw new UnsupportedPattern("a Unicode property without a name");
     this.at = PROPERTY.lastIndex;
     return { type: "property", name: found[2] ?? "", negated: found[1] === "P" };
   }
@@ -206,9 +206,9 @@ class PatternReader {
   private octal(): SetMember {
     OCTAL.lastIndex = this.at;
     const digits = OCTAL.exec(this.source)?.[0];
-    if (digits === undefined) return single(this.codePoint()); // `\\8`, which is an 8
+    if (digits === undefined) return singleCharacter(this.codePoint()); // `\\8`, which is an 8
     this.at += digits.length;
-    return single(Number.parseInt(digits, 8));
+    return singleCharacter(Number.parseInt(digits, 8));
   }
 
   /** Reads the next character, which is a UTF-16 unit without `u`. */
@@ -218,11 +218,11 @@ class PatternReader {
     return code;
   }
 
-  private sees(text: string): boolean {
+  private startsWith(text: string): boolean {
     return this.source.startsWith(text, this.at);
   }
 
-  private take(text: string): boolean {
+  private tryRead(text: string): boolean {
     if (!this.source.startsWith(text, this.at)) return false;
     this.at += text.length;
     return true;

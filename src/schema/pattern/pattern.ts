@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { MAX_PATTERN_LENGTH, MAX_STEPS } from "../schema-limits.ts";
 import { automatonMatcher } from "./automaton.ts";
 import { type MatchCost, nativeCost, patternSize, propertyCount } from "./pattern-cost.ts";
-import { type PatternNode, UnreadablePattern, readPattern } from "./pattern-syntax.ts";
+import { type PatternNode, UnsupportedPattern, parsePattern } from "./pattern-syntax.ts";
 
 /** A compiled pattern, and the steps to charge for it: `stepsPerTest + text.length * stepsPerCharacter`. */
 export interface LinearPattern {
@@ -35,7 +35,7 @@ export function linearPattern(source: string): LinearPattern {
   if (source.length > MAX_PATTERN_LENGTH) {
     throw new ToolError("invalid_schema", `a pattern has ${source.length} characters; ${MAX_PATTERN_LENGTH} is the limit.`);
   }
-  const compiled = compileOrRefuse(source);
+  const compiled = compileOrThrow(source);
   if (cache.size >= MAX_CACHED) cache.clear();
   cache.set(source, compiled);
   return compiled;
@@ -68,11 +68,11 @@ export function isLinearPattern(source: string): boolean {
   }
 }
 
-function compileOrRefuse(source: string): LinearPattern {
+function compileOrThrow(source: string): LinearPattern {
   try {
-    return compile(source);
+    return compileUncached(source);
   } catch (error: unknown) {
-    if (!(error instanceof UnreadablePattern)) throw error;
+    if (!(error instanceof UnsupportedPattern)) throw error;
     throw new ToolError("invalid_schema", `the pattern ${JSON.stringify(source)} cannot be matched in linear time: ${error.message}.`, {
       hint: "Leave out back-references, and keep counted repeats small.",
       cause: error,
@@ -80,16 +80,16 @@ function compileOrRefuse(source: string): LinearPattern {
   }
 }
 
-function compile(source: string): LinearPattern {
+function compileUncached(source: string): LinearPattern {
   const native = nativePattern(source);
-  const tree = readPattern(source, native.unicode);
+  const tree = parsePattern(source, native.unicode);
   const cost = nativeCost(tree);
   const properties = propertyCount(tree);
   const compileCost = NATIVE_COMPILE_COST + source.length / CHARACTERS_PER_COST + properties * PROPERTY_COMPILE_COST;
   if (cost !== undefined) return { test: nativeTest(source, native.unicode, tree), ...nativeSteps(cost), compileCost };
-  const wanted = searchForm(tree);
+  const wanted = simplifyForSearch(tree);
   const size = patternSize(wanted);
-  if (size > MAX_STATES) throw new UnreadablePattern("its repeats are too large when expanded");
+  if (size > MAX_STATES) throw new UnsupportedPattern("its repeats are too large when expanded");
   return {
     test: automatonMatcher(wanted, native.unicode),
     stepsPerTest: 1,
@@ -109,7 +109,7 @@ function nativeTest(source: string, unicode: boolean, tree: PatternNode): (text:
     try {
       return native.test(text);
     } catch (error: unknown) {
-      const wanted = searchForm(tree);
+      const wanted = simplifyForSearch(tree);
       // the engine's backtrack stack is limited to 64 MB, which some millions of characters can exceed
       if (!(error instanceof RangeError) || patternSize(wanted) > MAX_STATES) throw error;
       automaton ??= automatonMatcher(wanted, unicode);
@@ -150,23 +150,23 @@ function nativePattern(source: string): RegExp {
 }
 
 /** Returns a pattern that matches in the same texts. A repeat at either end needs only its minimum: `a.{1,500}` matches wherever `a.` does. */
-export function searchForm(tree: PatternNode): PatternNode {
-  return cutEnd(cutEnd(tree, "first"), "last");
+export function simplifyForSearch(tree: PatternNode): PatternNode {
+  return trimRepeatAt(trimRepeatAt(tree, "first"), "last");
 }
 
 const EMPTY: PatternNode = { type: "sequence", items: [] };
 
-function cutEnd(tree: PatternNode, end: "first" | "last"): PatternNode {
-  if (tree.type === "choice") return { type: "choice", branches: tree.branches.map((branch) => cutEnd(branch, end)) };
+function trimRepeatAt(tree: PatternNode, end: "first" | "last"): PatternNode {
+  if (tree.type === "choice") return { type: "choice", branches: tree.branches.map((branch) => trimRepeatAt(branch, end)) };
   if (tree.type === "repeat") {
     if (tree.min === 0) return EMPTY;
-    return tree.min === 1 ? cutEnd(tree.body, end) : { ...tree, max: tree.min };
+    return tree.min === 1 ? trimRepeatAt(tree.body, end) : { ...tree, max: tree.min };
   }
   if (tree.type !== "sequence") return tree;
   const items = [...tree.items];
   while (items.length > 0) {
     const item = end === "first" ? items.shift() : items.pop();
-    const cut = item === undefined ? EMPTY : cutEnd(item, end);
+    const cut = item === undefined ? EMPTY : trimRepeatAt(item, end);
     if (cut === EMPTY) continue;
     return { type: "sequence", items: end === "first" ? [cut, ...items] : [...items, cut] };
   }

@@ -24,12 +24,12 @@ export interface Dialect {
   /** For each keyword, the bit of its compiler: `1 << index`. */
   readonly bits: ReadonlyMap<string, number>;
   /** Bits of the compilers that run next to a `$ref`; up to draft-07, all siblings of a `$ref` are ignored. */
-  readonly besideRef: number;
+  readonly refSiblingBits: number;
   /** Whether anchors are written as `$id: "#name"`, as up to draft-07. */
-  readonly idNamesAnchors: boolean;
+  readonly idDefinesAnchors: boolean;
 }
 
-function dialect(name: string, uri: string, tables: readonly KeywordTable[]): Dialect {
+function defineDialect(name: string, uri: string, tables: readonly KeywordTable[]): Dialect {
   const table = tables.flat();
   const bits = new Map<string, number>();
   for (const [index, [, ...keywords]] of table.entries()) {
@@ -41,12 +41,12 @@ function dialect(name: string, uri: string, tables: readonly KeywordTable[]): Di
     uri,
     compilers: table.map(([compile]) => compile),
     bits,
-    besideRef: isOld ? (bits.get("definitions") ?? 0) | (bits.get("$ref") ?? 0) : -1,
-    idNamesAnchors: isOld,
+    refSiblingBits: isOld ? (bits.get("definitions") ?? 0) | (bits.get("$ref") ?? 0) : -1,
+    idDefinesAnchors: isOld,
   };
 }
 
-export const LATEST: Dialect = dialect("2020-12", "https://json-schema.org/draft/2020-12/schema", [
+export const LATEST: Dialect = defineDialect("2020-12", "https://json-schema.org/draft/2020-12/schema", [
   NAMING_KEYWORDS,
   VALUE_KEYWORDS,
   SCALAR_KEYWORDS,
@@ -59,7 +59,7 @@ export const LATEST: Dialect = dialect("2020-12", "https://json-schema.org/draft
   UNEVALUATED_KEYWORDS,
 ]);
 
-const DRAFT_2019: Dialect = dialect("2019-09", "https://json-schema.org/draft/2019-09/schema", [
+const DRAFT_2019: Dialect = defineDialect("2019-09", "https://json-schema.org/draft/2019-09/schema", [
   NAMING_KEYWORDS_2019,
   VALUE_KEYWORDS,
   SCALAR_KEYWORDS,
@@ -72,7 +72,7 @@ const DRAFT_2019: Dialect = dialect("2019-09", "https://json-schema.org/draft/20
   UNEVALUATED_KEYWORDS,
 ]);
 
-const DRAFT_7: Dialect = dialect("draft-07", "http://json-schema.org/draft-07/schema", [
+const DRAFT_7: Dialect = defineDialect("draft-07", "http://json-schema.org/draft-07/schema", [
   NAMING_KEYWORDS_7,
   VALUE_KEYWORDS,
   SCALAR_KEYWORDS,
@@ -88,12 +88,12 @@ export const DIALECTS: readonly Dialect[] = [LATEST, DRAFT_2019, DRAFT_7];
 
 const BY_NAME: ReadonlyMap<string, Dialect> = new Map(DIALECTS.map((known) => [known.name, known]));
 
-export function dialectNamed(name: string): Dialect {
+export function getDialect(name: string): Dialect {
   return BY_NAME.get(name) ?? LATEST;
 }
 
 /** Returns the dialect of a `$schema`, with `http` or `https`, with or without an empty fragment; undefined if unknown. */
-export function dialectOf(uri: string): Dialect | undefined {
+export function findDialectByUri(uri: string): Dialect | undefined {
   const plain = uri.replace(/^http:/u, "https:").replace(/#$/u, "");
   return DIALECTS.find((known) => known.uri.replace(/^http:/u, "https:") === plain);
 }

@@ -1,6 +1,6 @@
 /** Refuses references that would make a validation endless, or far longer than the sizes of schema and value suggest. */
 import type { SchemaNode } from "../compiled-schema.ts";
-import { refuse } from "../keywords/keyword.ts";
+import { throwInvalidSchema } from "../keywords/keyword.ts";
 import { MAX_REFERENCE_DEPTH, MAX_VISITS_PER_VALUE } from "../schema-limits.ts";
 
 interface Weight {
@@ -27,7 +27,7 @@ export function checkReferenceGraph(nodes: readonly SchemaNode[]): void {
 
 function weigh(node: SchemaNode, weights: Map<SchemaNode, Weight>, depth: number): Weight {
   const known = weights.get(node);
-  if (known === IN_PROGRESS) return refuse(node, "", "a reference leads back to itself without going deeper into the value");
+  if (known === IN_PROGRESS) return throwInvalidSchema(node, "", "a reference leads back to itself without going deeper into the value");
   if (known !== undefined) return known;
   weights.set(node, IN_PROGRESS);
   let visits = 1;
@@ -40,8 +40,8 @@ function weigh(node: SchemaNode, weights: Map<SchemaNode, Weight>, depth: number
   const weight = { visits, height: height + 1 };
   weights.set(node, weight);
   if (depth > MAX_REFERENCE_DEPTH || weight.height > MAX_REFERENCE_DEPTH) {
-    return refuse(node, "", `references and compositions form a chain of more than ${MAX_REFERENCE_DEPTH}`);
+    return throwInvalidSchema(node, "", `references and compositions form a chain of more than ${MAX_REFERENCE_DEPTH}`);
   }
-  if (visits > MAX_VISITS_PER_VALUE) return refuse(node, "", `one value would have to be checked more than ${MAX_VISITS_PER_VALUE} times`);
+  if (visits > MAX_VISITS_PER_VALUE) return throwInvalidSchema(node, "", `one value would have to be checked more than ${MAX_VISITS_PER_VALUE} times`);
   return weight;
 }

@@ -1,5 +1,5 @@
 /** URI references and JSON pointers inside one schema document. Nothing is read from files or the network. */
-import { unescapeStep } from "../../core/base/json-pointer.ts";
+import { unescapePointerStep } from "../../core/base/json-pointer.ts";
 
 /** The base of relative references in a document without `$id`. */
 export const DEFAULT_URI = "schema:///";
@@ -15,11 +15,11 @@ export interface UriParts {
 export function splitUri(uri: string): UriParts {
   const at = uri.indexOf("#");
   if (at < 0) return { base: uri, fragment: "" };
-  return { base: uri.slice(0, at), fragment: decode(uri.slice(at + 1)) };
+  return { base: uri.slice(0, at), fragment: decodePercent(uri.slice(at + 1)) };
 }
 
 /** Decodes percent-encoding; returns the text unchanged if the encoding is invalid. */
-export function decode(text: string): string {
+export function decodePercent(text: string): string {
   if (!text.includes("%")) return text;
   try {
     return decodeURIComponent(text);
@@ -37,7 +37,7 @@ export function absoluteUri(reference: string, base: string): string | undefined
 export function walkPointer(start: object, pointer: string, pass: (object: { readonly [key: string]: unknown }) => void): unknown {
   let at: unknown = start;
   for (const step of pointer.slice(1).split("/")) {
-    const key = unescapeStep(step);
+    const key = unescapePointerStep(step);
     if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
     at = Reflect.get(at, key);
     // known to be an object by the checks before

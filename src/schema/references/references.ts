@@ -1,4 +1,4 @@
-import { unescapeStep } from "../../core/base/json-pointer.ts";
+import { unescapePointerStep } from "../../core/base/json-pointer.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { addTo } from "../../core/base/add-to.ts";
 import { DEFAULT_URI, absoluteUri } from "./reference-uri.ts";
@@ -8,35 +8,35 @@ const MAX_LENGTH = 1_024;
 /** Resolves the references of one schema document: `#`, JSON pointers, anchors and `$id`s, and nothing outside of it. */
 export class References {
   readonly #root: JsonObject;
-  readonly #found = new Map<string, JsonValue | undefined>();
-  #named: ReadonlyMap<string, JsonObject> | undefined;
+  readonly #resolved = new Map<string, JsonValue | undefined>();
+  #schemaByName: ReadonlyMap<string, JsonObject> | undefined;
 
   constructor(root: JsonObject) {
     this.#root = root;
   }
 
   /** Returns the schema that a reference refers to; undefined if there is none. */
-  follow(reference: string): JsonValue | undefined {
-    if (!this.#found.has(reference)) this.#found.set(reference, this.#find(reference));
-    return this.#found.get(reference);
+  resolve(reference: string): JsonValue | undefined {
+    if (!this.#resolved.has(reference)) this.#resolved.set(reference, this.#resolveUncached(reference));
+    return this.#resolved.get(reference);
   }
 
-  #find(reference: string): JsonValue | undefined {
+  #resolveUncached(reference: string): JsonValue | undefined {
     if (reference.length > MAX_LENGTH) return undefined;
     const at = reference.indexOf("#");
     const address = at < 0 ? reference : reference.slice(0, at);
-    const fragment = at < 0 ? "" : decoded(reference.slice(at + 1));
+    const fragment = at < 0 ? "" : decodeFragment(reference.slice(at + 1));
     const { $id: rootAddress } = this.#root;
     const base = (typeof rootAddress === "string" ? absoluteUri(rootAddress, DEFAULT_URI) : undefined) ?? DEFAULT_URI;
-    this.#named ??= namesIn(this.#root, base);
-    const document = address === "" ? this.#root : (this.#named.get(address) ?? this.#named.get(absoluteUri(address, base) ?? ""));
+    this.#schemaByName ??= indexNames(this.#root, base);
+    const document = address === "" ? this.#root : (this.#schemaByName.get(address) ?? this.#schemaByName.get(absoluteUri(address, base) ?? ""));
     if (document === undefined || fragment === undefined) return undefined;
     if (fragment === "") return document;
-    return fragment.startsWith("/") ? atPointer(document, fragment) : this.#named.get(`#${fragment}`);
+    return fragment.startsWith("/") ? resolvePointer(document, fragment) : this.#schemaByName.get(`#${fragment}`);
   }
 }
 
-function decoded(fragment: string): string | undefined {
+function decodeFragment(fragment: string): string | undefined {
   try {
     return decodeURIComponent(fragment);
   } catch {
@@ -44,11 +44,11 @@ function decoded(fragment: string): string | undefined {
   }
 }
 
-function atPointer(document: JsonObject, pointer: string): JsonValue | undefined {
+function resolvePointer(document: JsonObject, pointer: string): JsonValue | undefined {
   let at: JsonValue | undefined = document;
   for (const step of pointer.slice(1).split("/")) {
     if (at === undefined) return undefined;
-    const key = unescapeStep(step);
+    const key = unescapePointerStep(step);
     if (isJsonArray(at)) at = /^\d{1,9}$/u.test(key) ? at[Number(key)] : undefined;
     else at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
   }
@@ -56,7 +56,7 @@ function atPointer(document: JsonObject, pointer: string): JsonValue | undefined
 }
 
 /** Returns the schemas of a document by `$id`, as written and as resolved against the root, and by `#` with `$anchor` or `$dynamicAnchor`. */
-function namesIn(root: JsonObject, base: string): ReadonlyMap<string, JsonObject> {
+function indexNames(root: JsonObject, base: string): ReadonlyMap<string, JsonObject> {
   const named = new Map<string, JsonObject>();
   const open: JsonValue[] = [root];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -80,7 +80,7 @@ function textOf(value: JsonValue): string {
 }
 
 /** Whether the references contain a cycle. @param uses the names that each name refers to */
-export function isCircular(uses: ReadonlyMap<string, ReadonlySet<string>>): boolean {
+export function hasCycle(uses: ReadonlyMap<string, ReadonlySet<string>>): boolean {
   const users = new Map<string, string[]>();
   const left = new Map<string, number>();
   for (const [name, used] of uses) {

@@ -3,8 +3,8 @@ import type { JsonPrimitive, JsonValue } from "../../core/base/json.ts";
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/u;
 /** Matches the text of a number that became an integer by rounding: it had a fraction, or was too small but not 0. */
-const LOST = /\.0*[1-9]\d*$|^[-.0]*[1-9][^eE]*[eE]-\d{3,}$/u;
-const SPELLED: ReadonlyMap<string, boolean> = new Map([
+const ROUNDED_INTEGER = /\.0*[1-9]\d*$|^[-.0]*[1-9][^eE]*[eE]-\d{3,}$/u;
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
   ["true", true],
   ["True", true],
   ["false", false],
@@ -24,16 +24,16 @@ export function coerceText(text: string, types: readonly string[]): JsonPrimitiv
   if ((number || types.includes("integer")) && NUMBER.test(trimmed)) {
     const value = Number(trimmed);
     const whole = Number.isInteger(value);
-    if (whole && LOST.test(trimmed)) return undefined;
+    if (whole && ROUNDED_INTEGER.test(trimmed)) return undefined;
     if (whole ? Number.isSafeInteger(value) : number && Number.isFinite(value)) return value + 0; // "-0" is 0, as in JSON that is recorded
   }
-  if (types.includes("boolean") && SPELLED.has(trimmed)) return SPELLED.get(trimmed);
+  if (types.includes("boolean") && BOOLEANS.has(trimmed)) return BOOLEANS.get(trimmed);
   if (types.includes("null") && trimmed === "null") return null;
   return undefined;
 }
 
 /** Returns the only string of an enum that equals `text` except for case and white space; undefined if there are none or several. */
-export function nearestMember(text: string, members: readonly JsonValue[]): string | undefined {
+export function findSimilarMember(text: string, members: readonly JsonValue[]): string | undefined {
   const folded = foldText(text);
   let found: string | undefined;
   for (const member of members) {
@@ -58,7 +58,7 @@ export function foldKey(key: string): string {
 }
 
 /** Returns the JSON Schema name of a value's type. */
-export function kindOf(value: JsonValue): "null" | "array" | "object" | "string" | "number" | "boolean" {
+export function jsonTypeOf(value: JsonValue): "null" | "array" | "object" | "string" | "number" | "boolean" {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   const kind = typeof value;

@@ -1,7 +1,7 @@
 /** Finds where a schema's defaults apply, once per schema, so that an input that needs none is recognized quickly. */
-import { copyJson, isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../../core/base/json.ts";
+import { copyJson, isJsonArray, isJsonObject, formatJsonPath, type JsonValue } from "../../core/base/json.ts";
 import type { Repair } from "../../core/result.ts";
-import { countNodes, stepsFor } from "../schema-part.ts";
+import { countNodes, stepLimitFor } from "../schema-part.ts";
 import { showValue } from "../schema-problem.ts";
 import type { SchemaShape, SchemaShapes } from "../schema-shape.ts";
 
@@ -25,7 +25,7 @@ interface Draft {
   readonly defaults: { readonly key: string; readonly schema: JsonValue; value: JsonValue }[];
   properties: { readonly key: string; readonly plan: Draft }[];
   items: Draft | undefined;
-  useful: boolean;
+  leadsToDefault: boolean;
 }
 
 const MAX_PLACES = 10_000;
@@ -46,7 +46,7 @@ export function planDefaults(shapes: SchemaShapes): PlannedDefaults {
     if (shape === undefined || drafts.size >= MAX_PLACES) return shape && drafts.get(shape);
     let draft = drafts.get(shape);
     if (draft === undefined) {
-      draft = { path, defaults: [], properties: [], items: undefined, useful: false };
+      draft = { path, defaults: [], properties: [], items: undefined, leadsToDefault: false };
       drafts.set(shape, draft);
       queue.push(shape);
     }
@@ -67,8 +67,8 @@ export function planDefaults(shapes: SchemaShapes): PlannedDefaults {
     draft.items = draftOf(shape.items, [...draft.path, "items"]);
   }
   prune([...drafts.values()]);
-  if (root?.useful === true) complete(root, shapes, new Set());
-  return { plan: root?.useful === true ? root : undefined, warnings };
+  if (root?.leadsToDefault === true) completeDefaults(root, shapes, new Set());
+  return { plan: root?.leadsToDefault === true ? root : undefined, warnings };
 }
 
 interface FoundDefault {
@@ -79,26 +79,26 @@ interface FoundDefault {
 
 function addDefault(shapes: SchemaShapes, draft: Draft, found: FoundDefault, warnings: string[]): void {
   if (found.key === "__proto__") return;
-  if (shapes.parts.fits(found.schema, found.value, stepsFor(countNodes(found.value, MAX_PLACES))))
+  if (shapes.parts.matches(found.schema, found.value, stepLimitFor(countNodes(found.value, MAX_PLACES))))
     draft.defaults.push({ key: found.key, schema: found.schema, value: copyJson(found.value).value });
   else
     warnings.push(
-      `${jsonPath([...draft.path, found.key])}: the default ${showValue(found.value)} does not fit its own schema and is never applied`,
+      `${formatJsonPath([...draft.path, found.key])}: the default ${showValue(found.value)} does not fit its own schema and is never applied`,
     );
 }
 
 /** Completes the defaults at and below one place with those of their own parts; a recursive schema is visited only once. */
-function complete(draft: Draft, shapes: SchemaShapes, completed: Set<Draft>): void {
+function completeDefaults(draft: Draft, shapes: SchemaShapes, completed: Set<Draft>): void {
   if (completed.has(draft)) return;
   completed.add(draft);
-  for (const { plan } of draft.properties) complete(plan, shapes, completed);
-  if (draft.items !== undefined) complete(draft.items, shapes, completed);
+  for (const { plan } of draft.properties) completeDefaults(plan, shapes, completed);
+  if (draft.items !== undefined) completeDefaults(draft.items, shapes, completed);
   for (const standard of draft.defaults) {
     const plan = draft.properties.find(({ key }) => key === standard.key)?.plan;
     if (plan === undefined || !lacksDefault(plan, standard.value)) continue;
     const filled = fillDefaults(plan, standard.value, [], []);
     const size = countNodes(filled, MAX_PLACES);
-    if (size <= MAX_PLACES && shapes.parts.fits(standard.schema, filled, stepsFor(size))) standard.value = filled;
+    if (size <= MAX_PLACES && shapes.parts.matches(standard.schema, filled, stepLimitFor(size))) standard.value = filled;
   }
 }
 
@@ -108,14 +108,14 @@ function prune(drafts: readonly Draft[]): void {
   for (let changed = true; changed;) {
     changed = false;
     for (const draft of backward) {
-      if (draft.useful) continue;
-      draft.useful = draft.defaults.length > 0 || draft.items?.useful === true || draft.properties.some(({ plan }) => plan.useful);
-      changed ||= draft.useful;
+      if (draft.leadsToDefault) continue;
+      draft.leadsToDefault = draft.defaults.length > 0 || draft.items?.leadsToDefault === true || draft.properties.some(({ plan }) => plan.leadsToDefault);
+      changed ||= draft.leadsToDefault;
     }
   }
   for (const draft of drafts) {
-    draft.properties = draft.properties.filter(({ plan }) => plan.useful);
-    if (draft.items?.useful !== true) draft.items = undefined;
+    draft.properties = draft.properties.filter(({ plan }) => plan.leadsToDefault);
+    if (draft.items?.leadsToDefault !== true) draft.items = undefined;
   }
 }
 
@@ -147,7 +147,7 @@ export function fillDefaults(plan: DefaultPlan, value: JsonValue, steps: (string
   for (const { key, value: standard } of plan.defaults) {
     if (Object.hasOwn(value, key)) continue;
     filled[key] = standard;
-    repairs.push({ path: jsonPath([...steps, key]), kind: "defaulted", note: `missing → ${showValue(standard)}` });
+    repairs.push({ path: formatJsonPath([...steps, key]), kind: "defaulted", note: `missing → ${showValue(standard)}` });
   }
   for (const { key, plan: child } of plan.properties) {
     const item = Object.hasOwn(value, key) ? value[key] : undefined;

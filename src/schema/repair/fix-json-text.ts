@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { type JsonCopy, type JsonValue, DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { MAX_DAMAGED_CHARS } from "../json-text/damaged-text.ts";
-import { copyPlain, plain } from "../json-text/parse-plain.ts";
+import { parseSafeJsonCopy, copySafeJson } from "../json-text/parse-plain.ts";
 import { readDamagedJson } from "../json-text/read-damaged-json.ts";
 import { Unreadable } from "../json-text/unreadable.ts";
 
@@ -14,7 +14,7 @@ const VALUE_FAULT = /given twice|would lose digits|is too large|nests deeper/u;
 export interface FixedJson {
   readonly value: JsonValue;
   /** Why another value may have been meant; undefined if only this one can be meant. */
-  readonly unsure: ToolError | undefined;
+  readonly ambiguity: ToolError | undefined;
   /** Whether closing brackets at the end are missing. */
   readonly isCutShort: boolean;
   /** A description of the repair, for people. */
@@ -29,7 +29,7 @@ export function readJsonText(text: string): JsonValue | undefined {
 /** Like `readJsonText`, for any depth, also returning the `$` paths of the keys `__proto__` that were left out. */
 export function copyJsonText(text: string, maxDepth: number): JsonCopy | undefined {
   const trimmed = text.trim();
-  return isBracketed(trimmed) ? copyPlain(trimmed, maxDepth) : undefined;
+  return isBracketed(trimmed) ? parseSafeJsonCopy(trimmed, maxDepth) : undefined;
 }
 
 /**
@@ -39,34 +39,34 @@ export function copyJsonText(text: string, maxDepth: number): JsonCopy | undefin
  * A duplicate key and an integer that would lose digits are refused, and named in the reason.
  */
 export function fixJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH): FixedJson | ToolError {
-  if (text.length > MAX_DAMAGED_CHARS) return whyNotJson(text, maxDepth);
+  if (text.length > MAX_DAMAGED_CHARS) return explainInvalidJson(text, maxDepth);
   try {
     const { value, mends } = readDamagedJson(text, maxDepth);
     const { certainty } = mends;
     const around = mends.has("around") || mends.has("around-guess");
-    if (certainty === "cut" || (certainty === "guess" && around)) return whyNotJson(text, maxDepth, mends.describe(certainty));
-    const kept = plain(value, maxDepth);
-    if (kept === undefined) return refused('it holds a key "prototype" below "constructor"');
-    const unsure = certainty === "sure" ? undefined : whyNotJson(text, maxDepth);
-    return { value: kept, unsure, isCutShort: mends.has("end-missing"), note: mends.describe() };
+    if (certainty === "cut" || (certainty === "guess" && around)) return explainInvalidJson(text, maxDepth, mends.describe(certainty));
+    const kept = copySafeJson(value, maxDepth);
+    if (kept === undefined) return rejectedJsonError('it holds a key "prototype" below "constructor"');
+    const ambiguity = certainty === "sure" ? undefined : explainInvalidJson(text, maxDepth);
+    return { value: kept, ambiguity, isCutShort: mends.has("end-missing"), note: mends.describe() };
   } catch (thrown: unknown) {
     if (!(thrown instanceof Unreadable)) throw thrown;
-    const why = whyNotJson(text, maxDepth);
-    return thrown.final && !VALUE_FAULT.test(why.message) ? refused(thrown.message) : why;
+    const why = explainInvalidJson(text, maxDepth);
+    return thrown.isFinal && !VALUE_FAULT.test(why.message) ? rejectedJsonError(thrown.message) : why;
   }
 }
 
 /** Returns why a text is not accepted, with the message of the strict parser. */
-function whyNotJson(text: string, maxDepth: number, mended?: string): ToolError {
+function explainInvalidJson(text: string, maxDepth: number, mended?: string): ToolError {
   try {
     parseJson(text, { maxDepth });
   } catch (thrown: unknown) {
     return ToolError.fromUnknown(thrown);
   }
-  return refused(mended ?? "it is neither an object nor an array");
+  return rejectedJsonError(mended ?? "it is neither an object nor an array");
 }
 
-function refused(problem: string): ToolError {
+function rejectedJsonError(problem: string): ToolError {
   return new ToolError("invalid_input", `Not valid JSON: ${problem}.`);
 }
 

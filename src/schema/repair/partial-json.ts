@@ -1,5 +1,5 @@
 /** Reads JSON that is still being written, to show the part that has arrived. */
-import { checkText } from "../../core/check-argument.ts";
+import { checkString } from "../../core/check-argument.ts";
 import { DEFAULT_MAX_DEPTH, isJsonArray, type JsonValue } from "../../core/base/json.ts";
 import { JSON_ESCAPES } from "../json-text/decode-string.ts";
 
@@ -43,7 +43,7 @@ export class PartialJson {
   /** An incomplete escape, including its backslash. */
   #escape = "";
   /** The first half of a surrogate pair, shown together with the second. */
-  #half = "";
+  #highSurrogate = "";
 
   /** Reads the next piece. */
   push(text: string): void {
@@ -51,7 +51,7 @@ export class PartialJson {
       if (this.#reading === "text" || this.#reading === "key-text") at = this.#readText(text, at);
       else at += this.#readChar(text[at] ?? "") ? 1 : 0;
     }
-    if (this.#reading === "text") this.#replace(this.#token);
+    if (this.#reading === "text") this.#replaceString(this.#token);
   }
 
   /** The value so far. The same arrays and objects every time, which grow with the next piece: copy them to keep a state. */
@@ -67,9 +67,9 @@ export class PartialJson {
   /** Ends reading. Returns the value with the number or literal that is being read; undefined if it is not JSON. Nothing is read afterwards. */
   finish(): JsonValue | undefined {
     if (this.#reading === "broken") return undefined;
-    if (this.#reading === "number") this.#placeNumber(this.#token.replace(UNFINISHED, ""));
+    if (this.#reading === "number") this.#addNumber(this.#token.replace(UNFINISHED, ""));
     const literal = this.#reading === "literal" ? LITERALS.get(this.#token[0] ?? "") : undefined;
-    if (literal !== undefined) this.#place(literal[1]);
+    if (literal !== undefined) this.#addValue(literal[1]);
     if (!this.#complete) this.#reading = "broken";
     return this.#root;
   }
@@ -88,11 +88,11 @@ export class PartialJson {
   }
 
   #readValue(char: string): void {
-    if (char === "{") this.#begin({});
-    else if (char === "[") this.#begin([]);
-    else if (char === "]" && this.#reading === "first-item") this.#close(char);
+    if (char === "{") this.#openContainer({});
+    else if (char === "[") this.#openContainer([]);
+    else if (char === "]" && this.#reading === "first-item") this.#closeContainer(char);
     else if (char === '"') {
-      this.#place("");
+      this.#addValue("");
       this.#startToken("text", "");
     } else if (LITERALS.has(char)) this.#startToken("literal", char);
     else if (NUMBER_START.test(char)) this.#startToken("number", char);
@@ -102,42 +102,42 @@ export class PartialJson {
   #startToken(reading: Reading, token: string): void {
     this.#reading = reading;
     this.#token = token;
-    this.#half = "";
+    this.#highSurrogate = "";
   }
 
-  #begin(value: Container["value"]): void {
+  #openContainer(value: Container["value"]): void {
     if (this.#open.length >= DEFAULT_MAX_DEPTH) {
       this.#reading = "broken";
       return;
     }
-    this.#place(value);
+    this.#addValue(value);
     this.#open.push({ value, key: "" });
     this.#reading = isJsonArray(value) ? "first-item" : "first-key";
   }
 
   #readKey(char: string): void {
     if (char === '"') this.#startToken("key-text", "");
-    else if (char === "}" && this.#reading === "first-key") this.#close(char);
+    else if (char === "}" && this.#reading === "first-key") this.#closeContainer(char);
     else this.#reading = "broken";
   }
 
   #readSeparator(char: string): void {
     const container = this.#open.at(-1)?.value;
-    if (char !== ",") this.#close(char);
+    if (char !== ",") this.#closeContainer(char);
     else this.#reading = isJsonArray(container) ? "value" : "key";
   }
 
-  #close(char: string): void {
+  #closeContainer(char: string): void {
     const container = this.#open.at(-1)?.value;
     if (container === undefined || char !== (isJsonArray(container) ? "]" : "}")) {
       this.#reading = "broken";
       return;
     }
     this.#open.pop();
-    this.#valueDone();
+    this.#finishValue();
   }
 
-  #valueDone(): void {
+  #finishValue(): void {
     this.#reading = "separator";
     this.#complete = this.#open.length === 0;
   }
@@ -146,8 +146,8 @@ export class PartialJson {
     this.#token += char;
     const [word = "", value = null] = LITERALS.get(this.#token[0] ?? "") ?? [];
     if (this.#token === word) {
-      this.#place(value);
-      this.#valueDone();
+      this.#addValue(value);
+      this.#finishValue();
     } else if (!word.startsWith(this.#token)) this.#reading = "broken";
     return true;
   }
@@ -158,14 +158,14 @@ export class PartialJson {
       if (this.#token.length > MAX_NUMBER) this.#reading = "broken";
       return true;
     }
-    if (this.#placeNumber(this.#token)) this.#valueDone();
+    if (this.#addNumber(this.#token)) this.#finishValue();
     else this.#reading = "broken";
     return false;
   }
 
-  #placeNumber(text: string): boolean {
+  #addNumber(text: string): boolean {
     const number = NUMBER.test(text) ? Number(text) : Infinity;
-    if (Number.isFinite(number)) this.#place(number);
+    if (Number.isFinite(number)) this.#addValue(number);
     return Number.isFinite(number);
   }
 
@@ -182,7 +182,7 @@ export class PartialJson {
       while (at < text.length && text[at] !== '"' && text[at] !== "\\") at++;
       this.#append(text.slice(from, at));
       if (text[at] === '"') {
-        this.#textDone();
+        this.#finishString();
         return at + 1;
       }
       if (at < text.length) this.#escape = text[at++] ?? "";
@@ -212,15 +212,15 @@ export class PartialJson {
     if (piece === "") return;
     const last = piece.charCodeAt(piece.length - 1);
     const split = last >= 0xd800 && last <= 0xdbff;
-    this.#token += this.#half + (split ? piece.slice(0, -1) : piece);
-    this.#half = split ? piece.slice(-1) : "";
+    this.#token += this.#highSurrogate + (split ? piece.slice(0, -1) : piece);
+    this.#highSurrogate = split ? piece.slice(-1) : "";
   }
 
-  #textDone(): void {
-    const text = this.#token + this.#half;
+  #finishString(): void {
+    const text = this.#token + this.#highSurrogate;
     if (this.#reading === "text") {
-      this.#replace(text);
-      this.#valueDone();
+      this.#replaceString(text);
+      this.#finishValue();
       return;
     }
     const container = this.#open.at(-1);
@@ -233,7 +233,7 @@ export class PartialJson {
   }
 
   /** Adds a value to the current array or object, or as the root. */
-  #place(value: JsonValue): void {
+  #addValue(value: JsonValue): void {
     const container = this.#open.at(-1);
     if (container === undefined) this.#root = value;
     else if (Array.isArray(container.value)) container.value.push(value);
@@ -241,16 +241,16 @@ export class PartialJson {
   }
 
   /** Replaces the current string by a longer one. */
-  #replace(text: string): void {
+  #replaceString(text: string): void {
     const container = this.#open.at(-1);
     if (container !== undefined && Array.isArray(container.value)) container.value[container.value.length - 1] = text;
-    else this.#place(text);
+    else this.#addValue(text);
   }
 }
 
 /** Returns the JSON value of a text that may end anywhere; undefined if there is none. */
 export function readPartialJson(text: string): JsonValue | undefined {
-  checkText(text, "readPartialJson()", "JSON text");
+  checkString(text, "readPartialJson()", "JSON text");
   const reader = new PartialJson();
   reader.push(text);
   return reader.finish();

@@ -4,7 +4,7 @@ import type { Repair } from "../../core/result.ts";
 import type { Validator } from "../compile-schema.ts";
 import { fillDefaults, lacksDefault, planDefaults, type PlannedDefaults } from "./default-plan.ts";
 import { RepairWalk } from "./repair-walk.ts";
-import { problemAt, typeName, type SchemaProblem } from "../schema-problem.ts";
+import { createProblem, typeName, type SchemaProblem } from "../schema-problem.ts";
 import { SchemaShapes } from "../schema-shape.ts";
 
 /** Which repairs are made to an input. */
@@ -36,59 +36,59 @@ const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
  * array. Every change is listed, and nothing is changed unless the whole input is then valid. The problems are those that remain after the
  * repairs.
  */
-export function fitInput(input: JsonValue, validator: Validator, options: RepairOptions): RepairOutcome {
-  return fitterOf(validator).fit(input, options);
+export function repairInput(input: JsonValue, validator: Validator, options: RepairOptions): RepairOutcome {
+  return getRepairer(validator).repair(input, options);
 }
 
 /** Returns one line for each default that violates its own schema and is therefore never applied. */
 export function defaultWarnings(validator: Validator): readonly string[] {
-  return fitterOf(validator).planned.warnings;
+  return getRepairer(validator).defaults.warnings;
 }
 
-const fitters = new WeakMap<Validator, InputFitter>();
+const repairers = new WeakMap<Validator, InputRepairer>();
 
-function fitterOf(validator: Validator): InputFitter {
-  let fitter = fitters.get(validator);
+function getRepairer(validator: Validator): InputRepairer {
+  let fitter = repairers.get(validator);
   if (fitter === undefined) {
-    fitter = new InputFitter(validator);
-    fitters.set(validator, fitter);
+    fitter = new InputRepairer(validator);
+    repairers.set(validator, fitter);
   }
   return fitter;
 }
 
 /** Repairs inputs for the schema of one validator; the preparation is done once. */
-export class InputFitter {
-  readonly planned: PlannedDefaults;
+export class InputRepairer {
+  readonly defaults: PlannedDefaults;
   readonly #validator: Validator;
   readonly #shapes: SchemaShapes;
 
   constructor(validator: Validator) {
     this.#validator = validator;
     this.#shapes = new SchemaShapes(validator.schema);
-    this.planned = planDefaults(this.#shapes);
+    this.defaults = planDefaults(this.#shapes);
   }
 
   /** Whether the input needs no change: it is valid, and lacks no default. */
-  accepts(input: JsonValue): input is JsonObject {
-    const { plan } = this.planned;
+  needsNoRepair(input: JsonValue): input is JsonObject {
+    const { plan } = this.defaults;
     return isJsonObject(input) && (plan === undefined || !lacksDefault(plan, input)) && this.#validator.check(input);
   }
 
-  /** See `fitInput`. */
-  fit(input: JsonValue, options: RepairOptions): RepairOutcome {
-    return this.accepts(input) ? { ok: true, value: input, repairs: NO_REPAIRS } : this.refit(input, options);
+  /** See `repairInput`. */
+  repair(input: JsonValue, options: RepairOptions): RepairOutcome {
+    return this.needsNoRepair(input) ? { ok: true, value: input, repairs: NO_REPAIRS } : this.repairInvalid(input, options);
   }
 
   /** Like `fit`, for an input that `accepts` has refused. */
-  refit(input: JsonValue, options: RepairOptions): RepairOutcome {
-    const { plan } = this.planned;
-    const outcome = isJsonObject(input) && plan !== undefined && lacksDefault(plan, input) ? this.#accept(input, []) : undefined;
-    return outcome ?? this.#repair(input, options);
+  repairInvalid(input: JsonValue, options: RepairOptions): RepairOutcome {
+    const { plan } = this.defaults;
+    const outcome = isJsonObject(input) && plan !== undefined && lacksDefault(plan, input) ? this.#acceptIfValid(input, []) : undefined;
+    return outcome ?? this.#repairByWalk(input, options);
   }
 
   /** Returns the value with defaults if it is then valid, else without them; undefined if it is invalid either way. */
-  #accept(value: JsonObject, repairs: readonly Repair[]): RepairOutcome | undefined {
-    const { plan } = this.planned;
+  #acceptIfValid(value: JsonObject, repairs: readonly Repair[]): RepairOutcome | undefined {
+    const { plan } = this.defaults;
     if (plan !== undefined) {
       const all = [...repairs];
       const filled = fillDefaults(plan, value, [], all);
@@ -97,23 +97,23 @@ export class InputFitter {
     return this.#validator.check(value) ? { ok: true, value, repairs: Object.freeze(repairs) } : undefined;
   }
 
-  #repair(input: JsonValue, options: RepairOptions): RepairOutcome {
+  #repairByWalk(input: JsonValue, options: RepairOptions): RepairOutcome {
     const { dropUnknownKeys, coerce = true, allowGuesses = false } = options;
     const walk = new RepairWalk(this.#shapes, { dropUnknownKeys, coerce, allowGuesses });
-    const read = walk.readWhole(input);
+    const read = walk.parseInputText(input);
     if (!isJsonObject(read)) {
-      const problem = walk.unread.get("$") ?? `expected type object, got ${typeName(input)}`;
-      return { ok: false, problems: [problemAt([], "type", problem)] };
+      const problem = walk.rejectedTexts.get("$") ?? `expected type object, got ${typeName(input)}`;
+      return { ok: false, problems: [createProblem([], "type", problem)] };
     }
-    const repaired = walk.walk(read);
+    const repaired = walk.repairValue(read);
     const proposed = isJsonObject(repaired) ? repaired : read;
-    const outcome = proposed === input ? undefined : this.#accept(proposed, walk.repairs);
-    return outcome ?? { ok: false, problems: this.#validator.problems(proposed).map((problem) => explained(problem, walk)) };
+    const outcome = proposed === input ? undefined : this.#acceptIfValid(proposed, walk.repairs);
+    return outcome ?? { ok: false, problems: this.#validator.problems(proposed).map((problem) => explainProblem(problem, walk)) };
   }
 }
 
 /** Adds to a problem why the JSON text in its place was not accepted, which says more than the wrong type. */
-function explained(problem: SchemaProblem, { unread }: RepairWalk): SchemaProblem {
-  const reason = unread.size === 0 ? undefined : unread.get(problem.path);
+function explainProblem(problem: SchemaProblem, { rejectedTexts }: RepairWalk): SchemaProblem {
+  const reason = rejectedTexts.size === 0 ? undefined : rejectedTexts.get(problem.path);
   return reason === undefined ? problem : { ...problem, message: `${problem.message}; read as JSON: ${reason}` };
 }

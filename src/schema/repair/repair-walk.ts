@@ -1,11 +1,11 @@
 /** Walks over a value and its schema once, and repairs a model's mistakes without changing the meaning. */
-import { type JsonObject, type JsonValue, DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, jsonPath } from "../../core/base/json.ts";
+import { type JsonObject, type JsonValue, DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, formatJsonPath } from "../../core/base/json.ts";
 import type { Repair } from "../../core/result.ts";
-import { coerceText, kindOf, nearestMember } from "./coerce.ts";
+import { coerceText, jsonTypeOf, findSimilarMember } from "./coerce.ts";
 import { copyJsonText, fixJsonText } from "./fix-json-text.ts";
 import { MAX_DAMAGED_CHARS } from "../json-text/damaged-text.ts";
 import { PatternBudget } from "../pattern/pattern.ts";
-import { countNodes, stepsFor } from "../schema-part.ts";
+import { countNodes, stepLimitFor } from "../schema-part.ts";
 import { showValue } from "../schema-problem.ts";
 import type { SchemaShape, SchemaShapes } from "../schema-shape.ts";
 
@@ -35,7 +35,7 @@ const MAX_TEXT = 1024 * 1024;
 export class RepairWalk {
   readonly repairs: Repair[] = [];
   /** Why a text that looks like JSON was not accepted, by `$` path. */
-  readonly unread = new Map<string, string>();
+  readonly rejectedTexts = new Map<string, string>();
   readonly #shapes: SchemaShapes;
   readonly #options: WalkOptions;
   readonly #steps: (string | number)[] = [];
@@ -51,13 +51,13 @@ export class RepairWalk {
   }
 
   /** Reads an input that is JSON text, but only once: text inside the text stays text. */
-  readWhole(input: JsonValue): JsonValue {
-    const read = typeof input === "string" && this.#options.coerce ? this.#readText(input, ["object"]) : undefined;
+  parseInputText(input: JsonValue): JsonValue {
+    const read = typeof input === "string" && this.#options.coerce ? this.#parseText(input, ["object"]) : undefined;
     return read ?? input;
   }
 
   /** Returns a frozen repaired copy, or the same value if there is nothing to repair. */
-  walk(input: JsonValue): JsonValue {
+  repairValue(input: JsonValue): JsonValue {
     return countNodes(input, MAX_NODES) > MAX_NODES ? input : this.#repair(this.#shapes.root, input);
   }
 
@@ -67,7 +67,7 @@ export class RepairWalk {
     let repaired = typeof value === "string" && this.#options.coerce ? this.#repairText(shape, value) : value;
     if (isJsonArray(repaired)) repaired = this.#repairArray(shape, repaired);
     else if (isJsonObject(repaired)) repaired = this.#repairObject(shape, repaired);
-    for (const members of shape.unions) repaired = this.#chooseMember(members, repaired);
+    for (const members of shape.unions) repaired = this.#repairUnion(members, repaired);
     return repaired;
   }
 
@@ -76,53 +76,53 @@ export class RepairWalk {
     if (members !== undefined) {
       this.#stepsLeft -= members.length;
       if (members.includes(text) || this.#stepsLeft < 0) return text;
-      const near = nearestMember(text, members);
-      if (near !== undefined) return this.#coerced(text, near);
+      const near = findSimilarMember(text, members);
+      if (near !== undefined) return this.#recordCoercion(text, near);
     }
-    const wanted = types ?? members?.map(kindOf);
+    const wanted = types ?? members?.map(jsonTypeOf);
     if (wanted === undefined || wanted.includes("string")) return text;
     const primitive = coerceText(text, wanted);
-    if (primitive !== undefined) return this.#coerced(text, primitive);
-    return wanted.includes("object") || wanted.includes("array") ? (this.#readText(text, wanted) ?? text) : text;
+    if (primitive !== undefined) return this.#recordCoercion(text, primitive);
+    return wanted.includes("object") || wanted.includes("array") ? (this.#parseText(text, wanted) ?? text) : text;
   }
 
-  #coerced(from: JsonValue, to: JsonValue): JsonValue {
-    this.#note("coerced", `${showValue(from)} → ${showValue(to)}`);
+  #recordCoercion(from: JsonValue, to: JsonValue): JsonValue {
+    this.#addRepair("coerced", `${showValue(from)} → ${showValue(to)}`);
     return to;
   }
 
-  #readText(text: string, wanted: readonly string[]): JsonValue | undefined {
+  #parseText(text: string, wanted: readonly string[]): JsonValue | undefined {
     if ((this.#textLeft -= text.length) < 0) return undefined;
     const maxDepth = DEFAULT_MAX_DEPTH - this.#steps.length;
     const strict = copyJsonText(text, maxDepth);
     if (strict === undefined) return this.#fixText(text, wanted, maxDepth);
-    if (!this.#isWanted(strict.value, wanted)) return undefined;
-    this.#note("parsed-json", `JSON text → ${kindOf(strict.value)}`);
+    if (!this.#hasWantedType(strict.value, wanted)) return undefined;
+    this.#addRepair("parsed-json", `JSON text → ${jsonTypeOf(strict.value)}`);
     for (const path of strict.dropped)
-      this.repairs.push({ path: jsonPath(this.#steps) + path.slice(1), kind: "dropped", note: PROTO_NOTE });
+      this.repairs.push({ path: formatJsonPath(this.#steps) + path.slice(1), kind: "dropped", note: PROTO_NOTE });
     return strict.value;
   }
 
   #fixText(text: string, wanted: readonly string[], maxDepth: number): JsonValue | undefined {
     if ((this.#fixableLeft -= text.length) < 0 || !/[{[(]/u.test(text)) return undefined;
     const fixed = fixJsonText(text, maxDepth);
-    if (!("value" in fixed)) return this.#refuse(fixed.hint === undefined ? fixed.message : `${fixed.message} ${fixed.hint}`);
-    if (!this.#isWanted(fixed.value, wanted)) return undefined;
-    if (fixed.unsure !== undefined && !this.#options.allowGuesses)
-      return this.#refuse(`${fixed.unsure.message} Send the complete arguments again as valid JSON.`);
-    this.#note("fixed-json", `broken JSON text → ${kindOf(fixed.value)}: ${fixed.note}`);
+    if (!("value" in fixed)) return this.#rejectText(fixed.hint === undefined ? fixed.message : `${fixed.message} ${fixed.hint}`);
+    if (!this.#hasWantedType(fixed.value, wanted)) return undefined;
+    if (fixed.ambiguity !== undefined && !this.#options.allowGuesses)
+      return this.#rejectText(`${fixed.ambiguity.message} Send the complete arguments again as valid JSON.`);
+    this.#addRepair("fixed-json", `broken JSON text → ${jsonTypeOf(fixed.value)}: ${fixed.note}`);
     return fixed.value;
   }
 
-  #isWanted(value: JsonValue, wanted: readonly string[]): boolean {
-    const kind = kindOf(value);
+  #hasWantedType(value: JsonValue, wanted: readonly string[]): boolean {
+    const kind = jsonTypeOf(value);
     if (wanted.includes(kind)) return true;
-    this.unread.set(jsonPath(this.#steps), `expected type ${wanted.join(" or ")}, got JSON text of type ${kind}`);
+    this.rejectedTexts.set(formatJsonPath(this.#steps), `expected type ${wanted.join(" or ")}, got JSON text of type ${kind}`);
     return false;
   }
 
-  #refuse(reason: string): undefined {
-    this.unread.set(jsonPath(this.#steps), reason);
+  #rejectText(reason: string): undefined {
+    this.rejectedTexts.set(formatJsonPath(this.#steps), reason);
     return undefined;
   }
 
@@ -139,24 +139,24 @@ export class RepairWalk {
   }
 
   #repairObject(shape: SchemaShape, object: JsonObject): JsonValue {
-    const renames = this.#options.coerce ? this.#renames(shape, object) : undefined;
+    const renames = this.#options.coerce ? this.#findRenames(shape, object) : undefined;
     const members: [key: string, value: JsonValue][] = [];
     let changed = false;
     for (const [key, value] of Object.entries(object)) {
       this.#stepsLeft -= shape.patterns.length;
       const name = renames?.get(key) ?? key;
-      if (this.#options.dropUnknownKeys && this.#shapes.forbids(shape, name, this.#patterns)) {
-        this.#noteAt(key, "dropped", UNKNOWN_KEY);
+      if (this.#options.dropUnknownKeys && this.#shapes.forbidsKey(shape, name, this.#patterns)) {
+        this.#addRepairAt(key, "dropped", UNKNOWN_KEY);
         changed = true;
         continue;
       }
-      if (value === null && this.#standsForNothing(shape, name)) {
-        this.#noteAt(key, "dropped", "null → left out");
+      if (value === null && this.#isNullForAbsent(shape, name)) {
+        this.#addRepairAt(key, "dropped", "null → left out");
         changed = true;
         continue;
       }
-      if (name !== key) this.#noteAt(name, "renamed", `${showValue(key)} → ${showValue(name)}`);
-      const repaired = this.#repairChild(this.#shapes.schemaAt(shape, name, this.#patterns), value, name);
+      if (name !== key) this.#addRepairAt(name, "renamed", `${showValue(key)} → ${showValue(name)}`);
+      const repaired = this.#repairChild(this.#shapes.schemaForKey(shape, name, this.#patterns), value, name);
       changed ||= name !== key || repaired !== value;
       members.push([name, repaired]);
     }
@@ -164,10 +164,10 @@ export class RepairWalk {
   }
 
   /** Whether null means that the key is left out: strict modes of providers make a model write every key. */
-  #standsForNothing(shape: SchemaShape, name: string): boolean {
+  #isNullForAbsent(shape: SchemaShape, name: string): boolean {
     if (!this.#options.coerce || shape.required.has(name)) return false;
     const schema = shape.properties.get(name);
-    return schema !== undefined && !this.#fits(schema, null);
+    return schema !== undefined && !this.#matches(schema, null);
   }
 
   #repairChild(schema: JsonValue | undefined, value: JsonValue, step: string | number): JsonValue {
@@ -181,15 +181,15 @@ export class RepairWalk {
    * Maps unknown keys to missing properties that differ only in case and separators, one to one. Only if that fixes a problem: the property is
    * required, or the unknown key is forbidden.
    */
-  #renames(shape: SchemaShape, object: JsonObject): ReadonlyMap<string, string> | undefined {
+  #findRenames(shape: SchemaShape, object: JsonObject): ReadonlyMap<string, string> | undefined {
     let found: Map<string, string | undefined> | undefined;
     for (const key of Object.keys(object)) {
       if (shape.properties.has(key)) continue;
-      const name = this.#shapes.nearKey(shape, key);
+      const name = this.#shapes.findSimilarKey(shape, key);
       if (
         name === undefined ||
         Object.hasOwn(object, name) ||
-        !(shape.required.has(name) || this.#shapes.forbids(shape, key, this.#patterns))
+        !(shape.required.has(name) || this.#shapes.forbidsKey(shape, key, this.#patterns))
       )
         continue;
       found ??= new Map();
@@ -202,9 +202,9 @@ export class RepairWalk {
   }
 
   /** Repairs the value to the first member that needs no key dropped, else to the one with the fewest; members that accept text come last. */
-  #chooseMember(members: readonly JsonValue[], value: JsonValue): JsonValue {
+  #repairUnion(members: readonly JsonValue[], value: JsonValue): JsonValue {
     for (const member of members) {
-      if (this.#fits(member, value) || this.#stepsLeft < 0) return value;
+      if (this.#matches(member, value) || this.#stepsLeft < 0) return value;
     }
     const mark = this.repairs.length;
     let best: { readonly value: JsonValue; readonly repairs: readonly Repair[]; readonly dropped: number } | undefined;
@@ -214,7 +214,7 @@ export class RepairWalk {
         if (best !== undefined && this.#searchLeft <= 0) break;
         const stepsLeft = this.#stepsLeft;
         const repaired = this.#repair(member, value);
-        const fits = repaired !== value && this.#fits(member, repaired);
+        const fits = repaired !== value && this.#matches(member, repaired);
         const repairs = this.repairs.splice(mark);
         if (best !== undefined) {
           this.#searchLeft -= stepsLeft - this.#stepsLeft;
@@ -232,17 +232,17 @@ export class RepairWalk {
     return best.value;
   }
 
-  #fits(member: JsonValue, value: JsonValue): boolean {
-    const maxSteps = stepsFor(countNodes(value, MAX_NODES));
+  #matches(member: JsonValue, value: JsonValue): boolean {
+    const maxSteps = stepLimitFor(countNodes(value, MAX_NODES));
     this.#stepsLeft -= maxSteps / VALIDATOR_STEPS;
-    return this.#stepsLeft >= 0 && this.#shapes.parts.fits(member, value, maxSteps);
+    return this.#stepsLeft >= 0 && this.#shapes.parts.matches(member, value, maxSteps);
   }
 
-  #note(kind: Repair["kind"], note: string): void {
-    this.repairs.push({ path: jsonPath(this.#steps), kind, note });
+  #addRepair(kind: Repair["kind"], note: string): void {
+    this.repairs.push({ path: formatJsonPath(this.#steps), kind, note });
   }
 
-  #noteAt(key: string, kind: Repair["kind"], note: string): void {
-    this.repairs.push({ path: jsonPath([...this.#steps, key]), kind, note });
+  #addRepairAt(key: string, kind: Repair["kind"], note: string): void {
+    this.repairs.push({ path: formatJsonPath([...this.#steps, key]), kind, note });
   }
 }

@@ -1,7 +1,7 @@
 /** Stops a server in an order that loses no accepted work. */
 import { declaresNoWrites } from "../../core/effects.ts";
-import { leaveResume } from "./sessions/waiting-sessions.ts";
-import { untilOver } from "./until-over.ts";
+import { handOverResume } from "./sessions/waiting-sessions.ts";
+import { settlesWithin } from "./until-over.ts";
 import type { ApiServices } from "./services.ts";
 
 /**
@@ -12,23 +12,23 @@ import type { ApiServices } from "./services.ts";
  * next. An abort of the signal ends the waits; its caller cancels the calls.
  */
 export async function drain(services: ApiServices, signal?: AbortSignal): Promise<void> {
-  const { events, submissions, passedOn, sessions, settings, clock } = services;
+  const { events, submissions, forwardedWork, sessions, settings, clock } = services;
   events.close();
   sessions.drain();
   const { graceMs } = settings;
-  if (!(await untilOver(Promise.all([submissions.whenIdle(), passedOn.whenIdle()]), graceMs, clock, signal))) {
-    sessions.leaveUnbegun();
+  if (!(await settlesWithin(Promise.all([submissions.whenIdle(), forwardedWork.whenIdle()]), graceMs, clock, signal))) {
+    sessions.releaseUnstarted();
     cancelCalls(services, (name) => declaresNoWrites(services.runtime.registry.get(name)?.tool.effects));
-    if (!(await untilOver(submissions.whenIdle(), graceMs, clock, signal))) {
+    if (!(await settlesWithin(submissions.whenIdle(), graceMs, clock, signal))) {
       cancelCalls(services);
-      await untilOver(submissions.whenIdle(), graceMs, clock);
+      await settlesWithin(submissions.whenIdle(), graceMs, clock);
     }
   }
-  await untilOver(sessions.end(signal), graceMs + LEAST_END_MS, clock);
+  await settlesWithin(sessions.closeAll(signal), graceMs + FINAL_WRITE_MS, clock);
 }
 
 /** Additional time in which sessions write their last events, after `graceMs` for their jobs, in milliseconds. */
-const LEAST_END_MS = 5_000;
+const FINAL_WRITE_MS = 5_000;
 
 /**
  * Cancels running calls. Not cancelled, since it would end them for good: jobs that another process can continue, with the calls they make; calls of
@@ -36,11 +36,11 @@ const LEAST_END_MS = 5_000;
  */
 export function cancelCalls(
   { runtime, store, log }: Pick<ApiServices, "runtime" | "store" | "log">,
-  isMeant = (_name: string): boolean => true,
+  shouldCancel = (_name: string): boolean => true,
 ): void {
-  for (const id of runtime.sessions.resuming) leaveResume(id, { runtime, log });
+  for (const id of runtime.sessions.resuming) handOverResume(id, { runtime, log });
   const leavesJobs = store?.queue !== undefined;
   const waiting = new Set(runtime.underWay.flatMap(({ callId, waitsFor }) => (waitsFor === undefined ? [] : callId)));
   for (const { callId, name, jobId } of runtime.running)
-    if (isMeant(name) && !(leavesJobs && jobId !== undefined) && !waiting.has(callId)) runtime.cancel(callId, "the server is stopping");
+    if (shouldCancel(name) && !(leavesJobs && jobId !== undefined) && !waiting.has(callId)) runtime.cancel(callId, "the server is stopping");
 }

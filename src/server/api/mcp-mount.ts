@@ -1,20 +1,20 @@
 /** MCP on the port of the API: with the same authentication, limits and metrics. */
 import { hasScope, type Principal } from "../auth/principal.ts";
-import { distrustOf, type Trusted } from "../http/guard.ts";
+import { findDistrust, type Trusted } from "../http/guard.ts";
 import type { DirectHandler, DirectReply, DirectRequest } from "../http/direct.ts";
 import { plainHeaders } from "../http/security-headers.ts";
 import type { HttpGateway, McpWork } from "../mcp/http.ts";
 import { MCP_PATH } from "../mcp/mcp-path.ts";
 import type { Caller } from "../mcp/serving.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
-import { decodedHeader, toolCallOf } from "../mcp/param-headers.ts";
+import { decodeHeader, parseToolCall } from "../mcp/param-headers.ts";
 import { CALL_METHOD } from "../mcp/plain-call.ts";
 import { messagesOf } from "../mcp/session-transport.ts";
-import { countedRequest, countedResponse } from "./requests/counted-bytes.ts";
-import { admitted, refusalOf } from "./requests/refused.ts";
+import { countRequestBody, countResponseBody } from "./requests/counted-bytes.ts";
+import { authenticate, toRefusal } from "./requests/refused.ts";
 import type { ApiServices } from "./services.ts";
 import { refuseSessionKey } from "./sessions/session-ids.ts";
-import { watchedStream } from "../auth/watched-stream.ts";
+import { endStreamWithCredentials } from "../auth/watched-stream.ts";
 import { isEventStream } from "./requests/accepts-stream.ts";
 
 type Services = Pick<ApiServices, "access" | "clock" | "metrics" | "limits" | "runtime">;
@@ -23,20 +23,20 @@ type Services = Pick<ApiServices, "access" | "clock" | "metrics" | "limits" | "r
 export async function answerMcp(mcp: HttpGateway, request: Request, services: Services): Promise<Response> {
   const { access, clock, metrics, limits } = services;
   const startedAt = clock.now();
-  const principal = await admitted(access, request, "execute");
-  takeRequest(request, principal, services);
+  const principal = await authenticate(access, request, "execute");
+  countRequest(request, principal, services);
   refuseSessionKey(principal);
   const count = (bytes: number): void => limits.spendBytes(principal.id, bytes);
   // a body that is declared larger than the limit is not read
   const countSent = (bytes: number): void => count(bytes <= mcp.settings.maxBodyBytes ? bytes : 0);
   const work = new CountedWork(services, principal);
   try {
-    const response = countedResponse(await mcp.answer(countedRequest(request, countSent), callerOf(principal), work), count);
-    metrics.note("mcp", response.status, clock.now() - startedAt);
+    const response = countResponseBody(await mcp.answer(countRequestBody(request, countSent), callerOf(principal), work), count);
+    metrics.recordRequest("mcp", response.status, clock.now() - startedAt);
     const { body } = response;
     if (body !== null && isEventStream(response)) {
       request.signal.addEventListener("abort", work.end, { once: true });
-      return new Response(watchedStream(body, { principal, access, ended: work.end }), response);
+      return new Response(endStreamWithCredentials(body, { principal, access, ended: work.end }), response);
     }
     work.end();
     return response;
@@ -47,12 +47,12 @@ export async function answerMcp(mcp: HttpGateway, request: Request, services: Se
 }
 
 /** Counts a request whose body is not read yet. A client of 2026-07-28 names the tool in a header too. @throws ToolError `rate_limited` */
-function takeRequest({ headers }: Request, principal: Principal, services: Services): void {
+function countRequest({ headers }: Request, principal: Principal, services: Services): void {
   try {
-    services.limits.take(principal.id);
+    services.limits.countRequest(principal.id);
   } catch (thrown: unknown) {
     const name = headers.get("mcp-method") === CALL_METHOD ? headers.get("mcp-name") : null;
-    throw refusalOf(thrown, name === null ? { principal } : { principal, names: [decodedHeader(name) ?? name] }, services);
+    throw toRefusal(thrown, name === null ? { principal } : { principal, names: [decodeHeader(name) ?? name] }, services);
   }
 }
 
@@ -69,36 +69,36 @@ class CountedWork implements McpWork {
   }
 
   /** Begins to count. A client that only listens counts as a stream, and each call of a batch is counted. @throws ToolError `rate_limited` */
-  begin(method: string, body: JsonValue | undefined): void {
+  startWork(method: string, body: JsonValue | undefined): void {
     const messages = messagesOf(body);
     try {
-      this.#begin(method, messages);
+      this.#startWork(method, messages);
     } catch (thrown: unknown) {
-      const names = messages.flatMap((message) => toolCallOf(message)?.name ?? []);
-      throw refusalOf(thrown, { principal: this.#principal, names }, this.#services);
+      const names = messages.flatMap((message) => parseToolCall(message)?.name ?? []);
+      throw toRefusal(thrown, { principal: this.#principal, names }, this.#services);
     }
   }
 
-  #begin(method: string, messages: readonly unknown[]): void {
+  #startWork(method: string, messages: readonly unknown[]): void {
     const { limits } = this.#services;
     const { id } = this.#principal;
     const methods = messages.map((message) => (isJsonObject(message) ? message["method"] : undefined));
     const isStream = method === "GET" || methods.includes("subscriptions/listen");
-    this.#ends.push(limits.begin(id, isStream ? "streams" : "requests"));
+    this.#ends.push(limits.startWork(id, isStream ? "streams" : "requests"));
     const calls = methods.filter((name) => name === CALL_METHOD).length;
-    if (calls > 0) this.#endCalls = limits.begin(id, "calls", calls);
+    if (calls > 0) this.#endCalls = limits.startWork(id, "calls", calls);
   }
 
-  readonly until = (ended: Promise<void>): void => {
+  readonly continueUntil = (ended: Promise<void>): void => {
     const end = this.#endCalls;
     this.#endCalls = undefined;
     if (end !== undefined) void ended.then(end);
   };
 
   /** Like `begin` for one call; false if a limit is reached: the regular path then begins it again and refuses it. */
-  mayBeginCall(): boolean {
+  tryStartCall(): boolean {
     try {
-      this.#begin("POST", [{ method: CALL_METHOD }]);
+      this.#startWork("POST", [{ method: CALL_METHOD }]);
       return true;
     } catch {
       return false;
@@ -119,30 +119,30 @@ export function directMcp(mcp: HttpGateway, services: Services, { trusted }: { r
   const { access, limits } = services;
   const principals = new WeakMap<DirectRequest, Principal>();
   const works = new WeakMap<DirectRequest, CountedWork>();
-  const handler = mcp.direct(MCP_PATH, {
-    trusts: (head) => head.headers.get("origin") === null && distrustOf(head, trusted) === undefined,
+  const handler = mcp.createDirectHandler(MCP_PATH, {
+    trustsRequest: (head) => head.headers.get("origin") === null && findDistrust(head, trusted) === undefined,
     async callerOf(request) {
-      const principal = await access.sender(request).catch(() => undefined); // the regular path authenticates again, and answers with the error
+      const principal = await access.authenticateSender(request).catch(() => undefined); // the regular path authenticates again, and answers with the error
       if (principal === undefined || !hasScope(principal, "execute") || principal.sessionId !== undefined) return undefined;
-      if (!limits.mayTake(principal.id)) return undefined; // checked before the body is read
+      if (!limits.allowsRequest(principal.id)) return undefined; // checked before the body is read
       principals.set(request, principal);
       return callerOf(principal);
     },
-    begins(request, { id }) {
+    tryStart(request, { id }) {
       const principal = principals.get(request);
       if (principal === undefined) return false;
       const work = new CountedWork(services, principal);
       works.set(request, work);
-      if (!limits.mayTake(id) || !work.mayBeginCall()) return false;
-      limits.take(id);
+      if (!limits.allowsRequest(id) || !work.tryStartCall()) return false;
+      limits.countRequest(id);
       limits.spendBytes(id, Number(request.headers.get("content-length")));
       return true;
     },
   });
   return {
     headers: plainHeaders(trusted),
-    take(head) {
-      const answer = handler.take(head);
+    match(head) {
+      const answer = handler.match(head);
       if (answer === undefined) return undefined;
       return async (request, read, reply) => {
         try {
@@ -167,7 +167,7 @@ class CountedReply implements DirectReply {
   readonly #request: DirectRequest;
   readonly #principal: () => Principal | undefined;
   #unwatch: (() => void) | undefined;
-  #isOver = false;
+  #hasEnded = false;
 
   constructor(
     reply: DirectReply,
@@ -181,36 +181,36 @@ class CountedReply implements DirectReply {
     this.#principal = principal;
   }
 
-  json(status: number, text: string): void {
-    this.#isOver = true;
+  sendJson(status: number, text: string): void {
+    this.#hasEnded = true;
     this.#count(text);
-    this.#note(status);
-    this.#reply.json(status, text);
+    this.#recordMetrics(status);
+    this.#reply.sendJson(status, text);
   }
 
-  open(): void {
+  openStream(): void {
     this.#unwatch ??= this.#watched();
-    this.#reply.open();
+    this.#reply.openStream();
   }
 
-  event(text: string): void {
+  sendEvent(text: string): void {
     this.#count(text);
     this.#unwatch ??= this.#watched();
-    this.#reply.event(text);
+    this.#reply.sendEvent(text);
   }
 
-  news(text: string): boolean {
+  sendNotification(text: string): boolean {
     this.#unwatch ??= this.#watched();
-    const isSent = this.#reply.news(text);
+    const isSent = this.#reply.sendNotification(text);
     if (isSent) this.#count(text);
     return isSent;
   }
 
   end(status: number): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#unwatch?.();
-    this.#note(this.#unwatch === undefined ? status : 200);
+    this.#recordMetrics(this.#unwatch === undefined ? status : 200);
     this.#reply.end(status);
   }
 
@@ -228,8 +228,8 @@ class CountedReply implements DirectReply {
     if (principal !== undefined) this.#services.limits.spendBytes(principal.id, Buffer.byteLength(text));
   }
 
-  #note(status: number): void {
+  #recordMetrics(status: number): void {
     const { clock, metrics } = this.#services;
-    metrics.note("mcp", status, clock.now() - this.#startedAt);
+    metrics.recordRequest("mcp", status, clock.now() - this.#startedAt);
   }
 }

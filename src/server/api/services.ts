@@ -7,7 +7,7 @@ import type { CallLog } from "../auth/call-log.ts";
 import type { ServerAccess } from "../auth/server-access.ts";
 import type { Triggers } from "../../triggers/triggers.ts";
 import type { AnswerOf, BodyOf, OperationId, ParamsOf, QueryOf } from "../api.ts";
-import type { WholeAnswer } from "../http/whole-answer.ts";
+import type { TextResponse } from "../http/whole-answer.ts";
 import type { ApiRequest } from "./requests/api-request.ts";
 import type { EventHub } from "../events/event-hub.ts";
 import type { Limits } from "./requests/limits.ts";
@@ -17,7 +17,7 @@ import type { SessionPool } from "./sessions/session-pool.ts";
 import type { UpstreamLogins } from "./upstream-logins.ts";
 import type { SessionTitles } from "./sessions/session-titles.ts";
 import type { Submissions } from "./handlers/submissions.ts";
-import type { WorkUnderWay } from "./work-under-way.ts";
+import type { WorkInProgress } from "./work-under-way.ts";
 
 export interface ApiServices {
   /** Path prefix of this server's addresses; empty at the root. */
@@ -28,7 +28,7 @@ export interface ApiServices {
   readonly titles: SessionTitles;
   readonly submissions: Submissions;
   /** Requests forwarded to another server of the store. */
-  readonly passedOn: WorkUnderWay;
+  readonly forwardedWork: WorkInProgress;
   readonly events: EventHub;
   readonly agents: ReadonlyMap<string, Agent>;
   /** Names of agents that run here or in another process, now or soon. */
@@ -61,6 +61,6 @@ export type RequestOf<Id extends OperationId> = ApiRequest<ParamsOf<Id>, QueryOf
 export type Handler<Id extends OperationId> = (
   request: RequestOf<Id>,
   services: ApiServices,
-) => Promise<AnswerOf<Id> | WholeAnswer | Response> | AnswerOf<Id> | WholeAnswer | Response;
+) => Promise<AnswerOf<Id> | TextResponse | Response> | AnswerOf<Id> | TextResponse | Response;
 
 export type Handlers<Ids extends OperationId = OperationId> = { readonly [Id in Ids]: Handler<Id> };

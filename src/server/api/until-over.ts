@@ -3,7 +3,7 @@ import type { Clock } from "../../core/ports.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 
 /** Resolves to whether the work ended, or failed, before the timeout and before the signal aborted. Never rejects. */
-export async function untilOver(work: Promise<unknown>, timeoutMs: number, clock: Clock, signal?: AbortSignal): Promise<boolean> {
+export async function settlesWithin(work: Promise<unknown>, timeoutMs: number, clock: Clock, signal?: AbortSignal): Promise<boolean> {
   const { promise: tooLate, resolve } = Promise.withResolvers<false>();
   const cancel = clock.timer(() => resolve(false), timeoutMs);
   const forget = signal === undefined ? undefined : onAbort(signal, () => resolve(false));

@@ -1,9 +1,9 @@
 /** Work in progress that a server waits for when it stops. */
-export class WorkUnderWay {
+export class WorkInProgress {
   readonly #running = new Set<Promise<unknown>>();
 
   /** Counts work until it has settled. Returns the same promise, whose rejection the caller handles. */
-  watch<Result>(work: Promise<Result>): Promise<Result> {
+  track<Result>(work: Promise<Result>): Promise<Result> {
     const end = (): boolean => this.#running.delete(over);
     const over: Promise<unknown> = work.then(end, end);
     this.#running.add(over);

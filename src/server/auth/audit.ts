@@ -1,13 +1,13 @@
 /** The audit of a store: who called what, when, where and with which outcome. Read from session events, calls outside sessions, keys and refusals. */
 import { MAX_REFUSALS, type AuditedCall, type AuditedCallPlace, type RefusedRequest, type StoredKey } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { CopiedPart } from "../../core/copied-events.ts";
+import { CopiedEventsFinder } from "../../core/copied-events.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { ToolError } from "../../core/error.ts";
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
 import { AUDIT_OUTCOMES } from "./audit-words.ts";
-import { fitsPieces, quickMatcher } from "../../policy/permission.ts";
+import { matchesPieces, createFastMatcher } from "../../policy/permission.ts";
 
 export type AuditEntry = CallEntry | ApprovalEntry | SentEntry | KeyEntry | (RefusedRequest & { readonly type: "refusal" });
 
@@ -18,7 +18,7 @@ interface CallEntry extends Omit<AuditedCall, "via"> {
 }
 
 /** The request for an approval of a call, or its answer. `principal` of an answer is the principal that answered, if the answer names it. */
-interface ApprovalEntry extends AuditPlace {
+interface ApprovalEntry extends AuditEntryBase {
   readonly type: "approval-ask" | "approval-answer";
   readonly toolName: string;
   readonly approvalId: string;
@@ -31,7 +31,7 @@ interface ApprovalEntry extends AuditPlace {
 }
 
 /** A message, or the input of a job. */
-interface SentEntry extends AuditPlace {
+interface SentEntry extends AuditEntryBase {
   readonly type: "message" | "input";
 }
 
@@ -56,7 +56,7 @@ export interface AuditPosition {
   readonly count: number;
 }
 
-interface AuditPlace {
+interface AuditEntryBase {
   readonly at: number;
   readonly principal?: string;
   readonly sessionId: string;
@@ -106,18 +106,18 @@ export async function readAudit(
   const { since = -Infinity, limit = DEFAULT_LIMIT, after, sessionId, signal } = options;
   const found = new Newest(limit, after);
   const wanted = entryFilter(options);
-  for (const refusal of await store.access.refusals({ limit: MAX_REFUSALS })) found.take({ type: "refusal", ...refusal }, wanted);
+  for (const refusal of await store.access.refusals({ limit: MAX_REFUSALS })) found.add({ type: "refusal", ...refusal }, wanted);
   for (const key of await store.access.keys({ sessionKeys: true, limit: MAX_KEYS }))
-    for (const entry of keyEntries(key)) found.take(entry, wanted);
-  await takeCalls(store, options, (call) => {
-    found.take({ type: "call", ...call }, wanted);
+    for (const entry of keyEntries(key)) found.add(entry, wanted);
+  await readCalls(store, options, (call) => {
+    found.add({ type: "call", ...call }, wanted);
     return call.at >= found.oldest;
   });
   await readSessions(store, sessionId, async (session) => {
     // sessions are listed newest first: none after this one has anything newer than what was found
     if (session.updatedAt < since || session.updatedAt < found.oldest) return false;
     signal?.throwIfAborted();
-    for (const entry of await entriesOf(store, session, onDamage)) found.take(entry, wanted);
+    for (const entry of await readSessionEntries(store, session, onDamage)) found.add(entry, wanted);
     return true;
   });
   const entries = found.entries();
@@ -179,7 +179,7 @@ async function readSessions(
 }
 
 /** Reads the calls outside sessions, newest first, until `take` returns false. */
-async function takeCalls(
+async function readCalls(
   { access }: Store,
   { principal, since, until, own, after: place }: AuditOptions,
   take: (call: AuditedCall) => boolean,
@@ -212,14 +212,14 @@ class Newest {
     this.#after = after;
   }
 
-  take(entry: AuditEntry, wanted: (entry: AuditEntry) => boolean): void {
+  add(entry: AuditEntry, wanted: (entry: AuditEntry) => boolean): void {
     if (entry.at < this.oldest || !wanted(entry)) return;
     if ("toolName" in entry && entry.callId !== undefined) {
       const key = JSON.stringify([entry.type, entry.sessionId, entry.callId, entry.type === "call" ? "" : entry.approvalId]);
       if (this.#seen.has(key)) return;
       this.#seen.add(key);
     }
-    if (this.#isBeforePlace(entry)) return;
+    if (this.#isBeforePosition(entry)) return;
     this.#entries.push(entry);
     if (this.#entries.length > 2 * this.#limit) this.#drop();
   }
@@ -229,7 +229,7 @@ class Newest {
     return this.#entries;
   }
 
-  #isBeforePlace(entry: AuditEntry): boolean {
+  #isBeforePosition(entry: AuditEntry): boolean {
     const after = this.#after;
     if (after === undefined || entry.at !== after.at || sessionOf(entry) !== after.sessionId || this.#skipped >= after.count) return false;
     this.#skipped++;
@@ -261,7 +261,7 @@ function entryFilter({
   until = Infinity,
 }: AuditOptions): (entry: AuditEntry) => boolean {
   if (outcome !== undefined) checkOutcome(outcome);
-  const isTool = tool === undefined ? undefined : quickMatcher([tool], "tool");
+  const isTool = tool === undefined ? undefined : createFastMatcher([tool], "tool");
   const pieces = principal?.split("*");
   return (entry) => {
     if (entry.at < since || entry.at >= until || (after !== undefined && isBefore(entry, after))) return false;
@@ -269,7 +269,7 @@ function entryFilter({
     if (sessionId !== undefined && (!("sessionId" in entry) || entry.sessionId !== sessionId)) return false;
     if (outcome !== undefined && (entry.type !== "call" || (entry.outcome !== outcome && entry.errorCode !== outcome))) return false;
     if (isTool !== undefined && !toolsOf(entry).some((name) => isTool(name) !== undefined)) return false;
-    return pieces === undefined || (entry.principal !== undefined && fitsPieces(entry.principal, pieces));
+    return pieces === undefined || (entry.principal !== undefined && matchesPieces(entry.principal, pieces));
   };
 }
 
@@ -298,7 +298,7 @@ function keyEntries({ id, name, scopes, createdAt, createdBy, revokedAt, session
 }
 
 /** The entries of a session in the order of their calls' starts, without those of its parent. */
-export async function entriesOf(
+export async function readSessionEntries(
   store: Store,
   { sessionId, parent }: Pick<StoredSession, "sessionId" | "parent">,
   onDamage: (sessionId: string, reason: string) => void,
@@ -307,15 +307,15 @@ export async function entriesOf(
   /** Indexes of the entries of calls that have not ended, by call id. */
   const open = new Map<string, number>();
   const places: number[] = [];
-  const brought = new CopiedPart();
+  const brought = new CopiedEventsFinder();
   try {
     let position = (parent?.length ?? 0) + 1;
     let from: number | undefined = position;
     while (from !== undefined) {
       const page: Awaited<ReturnType<Store["read"]>> = await store.read(sessionId, { from });
       for (const event of page.events) {
-        brought.notice(event, position);
-        noteEvent(event, entries, open);
+        brought.add(event, position);
+        addEventEntry(event, entries, open);
         if (entries.length > places.length) places.push(position);
         position++;
       }
@@ -325,11 +325,11 @@ export async function entriesOf(
   } catch (thrown: unknown) {
     onDamage(sessionId, ToolError.fromUnknown(thrown).message); // the session may have been removed meanwhile
   }
-  const last = brought.last(sessionId);
+  const last = brought.findLast(sessionId);
   return entries.filter((_entry, index) => (places[index] ?? 0) > last);
 }
 
-function noteEvent(event: SessionEvent, entries: AuditEntry[], open: Map<string, number>): void {
+function addEventEntry(event: SessionEvent, entries: AuditEntry[], open: Map<string, number>): void {
   const { at, sessionId } = event;
   if (event.type === "call-start") {
     const { callId, call, parentCallId, principal } = event;

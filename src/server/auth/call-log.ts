@@ -17,14 +17,14 @@ export interface CallOrigin {
 }
 
 /** Makes the call log of a runtime; undefined if the runtime has no store. */
-export function callLogOf(runtime: Runtime, ports: { readonly clock: Clock; readonly log: Log }): CallLog | undefined {
+export function createCallLog(runtime: Runtime, ports: { readonly clock: Clock; readonly log: Log }): CallLog | undefined {
   return runtime.store === undefined ? undefined : new CallLog(runtime, runtime.store.access, ports);
 }
 
 /** Maximum number of calls kept in the store. */
-export const MAX_KEPT = 1_000_000;
+export const MAX_STORED_CALLS = 1_000_000;
 /** Maximum number of calls waiting to be written; further ones are only counted. */
-const MAX_WAITING = 10_000;
+const MAX_PENDING_CALLS = 10_000;
 const WRITTEN_AT_ONCE = 1_000;
 const WRITE_EVERY_MS = 200;
 /** The wait after a failed write, in milliseconds. */
@@ -47,7 +47,7 @@ export class CallLog {
   readonly #unsubscribe: () => void;
   /** Calls that have begun and not ended, by call id. */
   readonly #open = new Map<string, Open>();
-  #waiting: AuditedCall[] = [];
+  #pending: AuditedCall[] = [];
   /** Number of calls that were not kept since the last one that was. */
   #missedSince = 0;
   #stopTimer: (() => void) | undefined;
@@ -58,60 +58,60 @@ export class CallLog {
     this.#access = access;
     this.#clock = clock;
     this.#log = throttledLog(log, clock);
-    this.#unsubscribe = runtime.subscribe((event) => this.#hear(event));
+    this.#unsubscribe = runtime.subscribe((event) => this.#handleEvent(event));
   }
 
   /** Runs work whose calls belong to no session; records each of them, nested calls included. */
-  within<T>(origin: CallOrigin, work: () => T): T {
+  recordCalls<T>(origin: CallOrigin, work: () => T): T {
     return ORIGIN.run({ ...origin, log: this }, work);
   }
 
-  async simulated<T extends { readonly results: readonly ToolResult[] }>(
+  async recordSimulated<T extends { readonly results: readonly ToolResult[] }>(
     { sessionId, ...origin }: CallOrigin & { readonly sessionId?: string },
     work: () => Promise<T>,
   ): Promise<T> {
     const at = this.#clock.wallTime();
     const done = await work();
     for (const result of done.results) {
-      const call = begun(origin, { at, toolName: result.name });
+      const call = createEntry(origin, { at, toolName: result.name });
       end(call, result);
       if (sessionId !== undefined) call.sessionId = sessionId;
       call.simulated = true;
-      this.#keep(call);
+      this.#enqueue(call);
     }
     return done;
   }
 
   /** Records a call that was refused before it reached the runtime. */
-  refused(origin: CallOrigin, { toolName, errorCode }: { readonly toolName: string; readonly errorCode: string }): void {
-    this.#keep({ ...begun(origin, { at: this.#clock.wallTime(), toolName }), errorCode });
+  recordRefused(origin: CallOrigin, { toolName, errorCode }: { readonly toolName: string; readonly errorCode: string }): void {
+    this.#enqueue({ ...createEntry(origin, { at: this.#clock.wallTime(), toolName }), errorCode });
   }
 
   /** Records unended calls as `open`, and resolves when all calls are written, or cannot be. Idempotent. */
   async close(): Promise<void> {
     this.#unsubscribe();
-    for (const call of this.#open.values()) this.#keep({ ...call, outcome: "open" });
+    for (const call of this.#open.values()) this.#enqueue({ ...call, outcome: "open" });
     this.#open.clear();
     this.#stopTimer?.();
     await (this.#writing ?? this.#write());
-    if (this.#waiting.length > 0) await this.#write();
+    if (this.#pending.length > 0) await this.#write();
     this.#stopTimer?.();
-    const lost = this.#waiting.length + this.#missedSince;
-    this.#waiting = [];
+    const lost = this.#pending.length + this.#missedSince;
+    this.#pending = [];
     if (lost > 0) this.#log.warn(`${plural(lost, "call is", "calls are")} not in the audit: the store did not accept them.`);
   }
 
-  #hear(event: RuntimeEvent): void {
+  #handleEvent(event: RuntimeEvent): void {
     if (event.type === "call-start") {
       const origin = ORIGIN.getStore();
       // a handler may open a session, which records its calls in its own log
       if (origin?.log !== this || this.#runtime.sessions.get(event.sessionId) !== undefined) return;
       const { callId, at, call, principal, parentCallId } = event;
-      const open = begun(origin, { at, toolName: call.name });
+      const open = createEntry(origin, { at, toolName: call.name });
       open.callId = callId;
       if (principal !== undefined) open.principal = principal;
       if (parentCallId !== undefined) open.parentCallId = parentCallId;
-      const traceId = this.#traceOf(callId);
+      const traceId = this.#findTraceId(callId);
       if (traceId !== undefined) open.traceId = traceId;
       this.#open.set(callId, open);
       return;
@@ -124,31 +124,31 @@ export class CallLog {
       const open = this.#open.get(event.callId);
       if (open === undefined) return;
       this.#open.delete(event.callId);
-      const traceId = open.traceId ?? this.#traceOf(event.callId);
+      const traceId = open.traceId ?? this.#findTraceId(event.callId);
       if (traceId !== undefined) open.traceId = traceId;
       end(open, event.result);
-      this.#keep(open);
+      this.#enqueue(open);
     }
   }
 
   /** The trace id of a call; undefined if the runtime does not trace. */
-  #traceOf(callId: string): string | undefined {
+  #findTraceId(callId: string): string | undefined {
     return traceOf(this.#runtime.tracing?.headersOf(callId)?.["traceparent"]);
   }
 
-  #keep(call: AuditedCall): void {
-    if (this.#waiting.length >= MAX_WAITING) {
+  #enqueue(call: AuditedCall): void {
+    if (this.#pending.length >= MAX_PENDING_CALLS) {
       this.missed++;
       this.#missedSince++;
       this.#log.warn("The store does not keep up: calls are missing from the audit.");
       return;
     }
-    this.#waiting.push(this.#missedSince === 0 ? call : { ...call, missed: this.#missedSince });
+    this.#pending.push(this.#missedSince === 0 ? call : { ...call, missed: this.#missedSince });
     this.#missedSince = 0;
-    if (this.#writing === undefined) this.#writeAfter(WRITE_EVERY_MS);
+    if (this.#writing === undefined) this.#scheduleWrite(WRITE_EVERY_MS);
   }
 
-  #writeAfter(delayMs: number): void {
+  #scheduleWrite(delayMs: number): void {
     this.#stopTimer ??= this.#clock.timer(() => void this.#write(), delayMs, { background: true });
   }
 
@@ -160,22 +160,22 @@ export class CallLog {
 
   /** Writes the waiting calls. Calls that cannot be written are kept for the next write. */
   async #writeAll(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const calls = this.#waiting.slice(0, WRITTEN_AT_ONCE);
+    while (this.#pending.length > 0) {
+      const calls = this.#pending.slice(0, WRITTEN_AT_ONCE);
       try {
-        await this.#access.addCalls({ calls, keep: MAX_KEPT });
+        await this.#access.addCalls({ calls, keep: MAX_STORED_CALLS });
       } catch (thrown: unknown) {
         this.#log.warn(`Calls could not be written to the audit; this is tried again later: ${describeThrown(thrown)}`);
-        this.#writeAfter(RETRY_MS);
+        this.#scheduleWrite(RETRY_MS);
         return;
       }
-      this.#waiting = this.#waiting.slice(calls.length);
+      this.#pending = this.#pending.slice(calls.length);
     }
   }
 }
 
 /** A new entry. Its outcome is `error` until the end of the call is known. */
-function begun({ via, principal, traceparent }: CallOrigin, { at, toolName }: Pick<AuditedCall, "at" | "toolName">): Open {
+function createEntry({ via, principal, traceparent }: CallOrigin, { at, toolName }: Pick<AuditedCall, "at" | "toolName">): Open {
   const call: Open = { at: Math.trunc(at), toolName: toolName.slice(0, MAX_NAME), via, outcome: "error" };
   if (principal !== undefined) call.principal = principal;
   const traceId = traceOf(traceparent);

@@ -15,7 +15,7 @@ export interface ChallengeOptions {
  *
  * @see https://www.rfc-editor.org/rfc/rfc6750#section-3 and https://www.rfc-editor.org/rfc/rfc9728#section-5.1
  */
-export function challenge({ resourceMetadata, error, scope }: ChallengeOptions): string {
+export function formatChallenge({ resourceMetadata, error, scope }: ChallengeOptions): string {
   const parameters = { realm: "haft", error, scope, resource_metadata: resourceMetadata };
   const parts = Object.entries(parameters).flatMap(([name, value]) => (value === undefined ? [] : [`${name}="${value}"`]));
   return `Bearer ${parts.join(", ")}`;

@@ -4,26 +4,26 @@ import type { Clock, Log } from "../../core/ports.ts";
 import type { Authenticator, Principal } from "./principal.ts";
 
 /** How often revocations by other processes are looked for, in milliseconds. */
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 
 interface Watched {
   readonly principal: Principal;
   readonly end: () => void;
 }
 
-export interface CredentialWatchParts {
+export interface CredentialWatchOptions {
   readonly authenticator: Authenticator;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 export class CredentialWatch {
-  readonly #parts: CredentialWatchParts;
+  readonly #parts: CredentialWatchOptions;
   readonly #watched = new Set<Watched>();
   #cancelTimer: (() => void) | undefined;
-  #isLooking = false;
+  #isChecking = false;
 
-  constructor(parts: CredentialWatchParts) {
+  constructor(parts: CredentialWatchOptions) {
     this.#parts = parts;
   }
 
@@ -42,27 +42,27 @@ export class CredentialWatch {
   }
 
   #plan(): void {
-    if (this.#isLooking || this.#cancelTimer !== undefined || this.#watched.size === 0) return;
-    this.#cancelTimer = this.#parts.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
+    if (this.#isChecking || this.#cancelTimer !== undefined || this.#watched.size === 0) return;
+    this.#cancelTimer = this.#parts.clock.timer(() => void this.#checkAll(), CHECK_MS, { background: true });
   }
 
   /** Checks all watched credentials. Equal credentials are looked up once, however many streams they have. */
-  async #look(): Promise<void> {
+  async #checkAll(): Promise<void> {
     this.#cancelTimer = undefined;
-    this.#isLooking = true;
+    this.#isChecking = true;
     const looked = new Map<string, boolean>();
     for (const watched of this.#watched) {
       const { principal, end } = watched;
       const name = `${principal.id} ${principal.expiresAt ?? ""}`;
-      const holds = looked.get(name) ?? (await this.#holds(principal));
+      const holds = looked.get(name) ?? (await this.#isValid(principal));
       looked.set(name, holds);
       if (!holds && this.#watched.delete(watched)) end();
     }
-    this.#isLooking = false;
+    this.#isChecking = false;
     this.#plan();
   }
 
-  async #holds(principal: Principal): Promise<boolean> {
+  async #isValid(principal: Principal): Promise<boolean> {
     const { authenticator, clock, log } = this.#parts;
     const { expiresAt = Infinity } = principal;
     if (expiresAt <= clock.wallTime()) return false;

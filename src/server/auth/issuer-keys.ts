@@ -30,7 +30,7 @@ interface Fetched {
 }
 
 /** Whether a token is valid is unknown, so its client should keep it. `cause`, which may name addresses, is for the log only. */
-export class NoIssuerKeys extends ToolError {
+export class IssuerKeysUnavailable extends ToolError {
   constructor(issuer: string, cause: unknown) {
     super("unavailable", `Tokens of ${issuer} cannot be checked now: its keys could not be fetched.`, {
       hint: "The token may be valid: keep it, and send the request again later.",
@@ -46,16 +46,16 @@ export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
   #fetched: Fetched | undefined;
   #fetching: Promise<Fetched> | undefined;
-  #lookedAt = -Infinity;
+  #lastFetchAt = -Infinity;
   /** The last failed fetch; undefined after a success. */
-  #failed: { readonly at: number; readonly failure: NoIssuerKeys } | undefined;
+  #failed: { readonly at: number; readonly failure: IssuerKeysUnavailable } | undefined;
 
   constructor(options: IssuerKeysOptions) {
     this.#options = options;
   }
 
   /**
-   * Finds the key of a token by its header; passed to `jwtVerify`. Rejects with the error of jose, or with `NoIssuerKeys` if the key is not known and
+   * Finds the key of a token by its header; passed to `jwtVerify`. Rejects with the error of jose, or with `IssuerKeysUnavailable` if the key is not known and
    * the issuer could not be asked for it.
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
@@ -63,17 +63,17 @@ export class IssuerKeys {
     const kept = this.#fetched;
     if (kept === undefined) return (await this.#fetch()).find(header, token);
     try {
-      const fresh = clock.now() - kept.at < MAX_AGE_MS ? kept : await this.#renewed(kept);
+      const fresh = clock.now() - kept.at < MAX_AGE_MS ? kept : await this.#refresh(kept);
       return await fresh.find(header, token);
     } catch (thrown: unknown) {
       if (!(thrown instanceof jose.errors.JWKSNoMatchingKey)) throw thrown;
-      return (await this.#lookedAfter(kept, thrown)).find(header, token);
+      return (await this.#fetchAfter(kept, thrown)).find(header, token);
     }
   };
 
   /** Fetches the keys again. Falls back to the old ones if the issuer does not answer, since they were its keys. */
-  #renewed(kept: Fetched): Promise<Fetched> {
-    return this.#mayLook() ? this.#fetch().catch(() => kept) : Promise.resolve(kept);
+  #refresh(kept: Fetched): Promise<Fetched> {
+    return this.#canFetch() ? this.#fetch().catch(() => kept) : Promise.resolve(kept);
   }
 
   /**
@@ -81,23 +81,23 @@ export class IssuerKeys {
    * them; tokens that arrive during a fetch wait for it.
    * @throws the given error, as a rejection
    */
-  async #lookedAfter(kept: Fetched, unknown: InstanceType<Jose["errors"]["JWKSNoMatchingKey"]>): Promise<Fetched> {
+  async #fetchAfter(kept: Fetched, unknown: InstanceType<Jose["errors"]["JWKSNoMatchingKey"]>): Promise<Fetched> {
     if (this.#fetched !== undefined && this.#fetched !== kept) return this.#fetched;
-    if (this.#fetching === undefined && this.#failed === undefined && !this.#mayLook()) throw unknown;
+    if (this.#fetching === undefined && this.#failed === undefined && !this.#canFetch()) throw unknown;
     return await this.#fetch();
   }
 
-  #mayLook(): boolean {
-    return this.#options.clock.now() - this.#lookedAt >= COOLDOWN_MS;
+  #canFetch(): boolean {
+    return this.#options.clock.now() - this.#lastFetchAt >= COOLDOWN_MS;
   }
 
   /** Fetches the keys. Concurrent callers share one request. */
   async #fetch(): Promise<Fetched> {
     const { clock, issuer } = this.#options;
     if (this.#failed !== undefined && clock.now() - this.#failed.at < FAILED_MS) throw this.#failed.failure;
-    this.#fetching ??= this.#ask()
+    this.#fetching ??= this.#fetchKeys()
       .catch((thrown: unknown) => {
-        const failure = new NoIssuerKeys(issuer, thrown);
+        const failure = new IssuerKeysUnavailable(issuer, thrown);
         this.#failed = { at: clock.now(), failure };
         throw failure;
       })
@@ -107,9 +107,9 @@ export class IssuerKeys {
     return await this.#fetching;
   }
 
-  async #ask(): Promise<Fetched> {
+  async #fetchKeys(): Promise<Fetched> {
     const { clock, jose, jwksUrl } = this.#options;
-    this.#lookedAt = clock.now();
+    this.#lastFetchAt = clock.now();
     const keys = await this.#read(jwksUrl ?? (await this.#discover()));
     if (!Array.isArray(keys["keys"])) throw unavailable(this.#options.issuer, 'its key set has no array "keys"');
     this.#failed = undefined;
@@ -135,7 +135,7 @@ export class IssuerKeys {
         if (metadata["issuer"] !== issuer) throw unavailable(issuer, "its metadata names another issuer");
         const uri = metadata["jwks_uri"];
         if (typeof uri !== "string" || !URL.canParse(uri)) throw unavailable(issuer, "its metadata has no jwks_uri");
-        requireSafe(uri, "jwks_uri of the issuer");
+        checkSafeAddress(uri, "jwks_uri of the issuer");
         return uri;
       } catch (thrown: unknown) {
         failure = thrown;
@@ -161,7 +161,7 @@ export class IssuerKeys {
 }
 
 /** @throws ToolError `invalid_argument` for an address that is neither https nor loopback: its responses could be changed in transit */
-export function requireSafe(address: string, what: string): void {
+export function checkSafeAddress(address: string, what: string): void {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   const isLoopback = url !== undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/u.test(url.hostname);
   if (url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback)) return;

@@ -19,14 +19,14 @@ const SCOPE_TOKEN = /^[\u0021\u0023-\u005b\u005d-\u007e]+$/u;
 const REVIEWED: readonly Scope[] = ["approve", "admin"];
 
 /** The scope names in the claims of a token. */
-export function givenNames(claims: JsonObject, { scopeClaim = "scope" }: IssuerScopes): readonly string[] {
+export function readScopeNames(claims: JsonObject, { scopeClaim = "scope" }: IssuerScopes): readonly string[] {
   const claim = Object.hasOwn(claims, scopeClaim) ? claims[scopeClaim] : undefined;
   const given: readonly unknown[] = typeof claim === "string" ? claim.split(" ") : Array.isArray(claim) ? claim : [];
   return given.filter((name) => typeof name === "string");
 }
 
 /** The scopes of this server that one name in the claims of a token grants. */
-export function meaningOf(name: string, scopes: IssuerScopes["scopes"]): readonly Scope[] {
+export function grantedScopes(name: string, scopes: IssuerScopes["scopes"]): readonly Scope[] {
   if (scopes === undefined) return SCOPES.filter((scope) => scope === name);
   return Object.entries(scopes).flatMap(([known, meaning]) => (claimNames(known).includes(name) ? meaning : []));
 }
@@ -43,18 +43,18 @@ function claimNames(name: string): readonly string[] {
 }
 
 /** The issuer's scope name that grants `wanted` with the fewest other rights; undefined if it has none. */
-export function nameFor(wanted: Scope, issuer: IssuerScopes): string | undefined {
-  const names = namesOf(issuer).map((name) => ({ name, meaning: meaningOf(name, issuer.scopes) }));
+export function findScopeName(wanted: Scope, issuer: IssuerScopes): string | undefined {
+  const names = namesOf(issuer).map((name) => ({ name, meaning: grantedScopes(name, issuer.scopes) }));
   const fitting = names.filter(({ meaning }) => meaning.includes(wanted) || meaning.includes("admin"));
   const [least] = fitting.toSorted((one, other) => rights(one.meaning) - rights(other.meaning));
   return least?.name;
 }
 
-/** The names to ask for so that the next token grants `wanted` in addition to the scopes of these claims; undefined as for `nameFor`. */
-export function widenedNames(wanted: Scope, issuer: IssuerScopes, claims: JsonObject = {}): readonly string[] | undefined {
-  const name = nameFor(wanted, issuer);
+/** The names to ask for so that the next token grants `wanted` in addition to the scopes of these claims; undefined as for `findScopeName`. */
+export function widenScopeNames(wanted: Scope, issuer: IssuerScopes, claims: JsonObject = {}): readonly string[] | undefined {
+  const name = findScopeName(wanted, issuer);
   if (name === undefined) return undefined;
-  const given = givenNames(claims, issuer);
+  const given = readScopeNames(claims, issuer);
   const known = namesOf(issuer).filter((each) => claimNames(each).some((claimed) => given.includes(claimed)));
   return [...new Set([...known, ...otherNames(given, issuer)])].filter((each) => each !== name).concat(name);
 }
@@ -73,9 +73,9 @@ const SCOPE_CLAIMS: ReadonlySet<string> = new Set(["scope", "scp"]);
  * The names for `scopes_supported`. Clients ask for all of them unless asked for a particular scope, so names that allow decisions or administration
  * are left out, unless the issuer has no others.
  */
-export function offeredNames(issuer: IssuerScopes): readonly string[] {
+export function listOfferedNames(issuer: IssuerScopes): readonly string[] {
   const names = namesOf(issuer);
-  const plain = names.filter((name) => !meaningOf(name, issuer.scopes).some((scope) => REVIEWED.includes(scope)));
+  const plain = names.filter((name) => !grantedScopes(name, issuer.scopes).some((scope) => REVIEWED.includes(scope)));
   return plain.length > 0 ? plain : names;
 }
 

@@ -1,19 +1,19 @@
 /** Accepts bearer tokens that an issuer signs for this server, as a protected resource of OAuth 2.1. Tokens are verified, never passed on. */
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from "jose";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
-import { checkArgument, checkText } from "../../core/check-argument.ts";
-import { cannotLoad } from "../../core/late-package.ts";
+import { checkArgument, checkString } from "../../core/check-argument.ts";
+import { packageLoadError } from "../../core/late-package.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { describeFetchFailure } from "../../net/guarded-fetch.ts";
 import type { RequestHead } from "../http/request-head.ts";
 import { bearerToken } from "./credentials.ts";
-import { IssuerKeys, NoIssuerKeys, requireSafe } from "./issuer-keys.ts";
-import { givenNames, meaningOf, type IssuerScopes } from "./issuer-scopes.ts";
-import { SCOPES, byHeadAlone, type Authenticator, type Principal } from "./principal.ts";
+import { IssuerKeys, IssuerKeysUnavailable, checkSafeAddress } from "./issuer-keys.ts";
+import { readScopeNames, grantedScopes, type IssuerScopes } from "./issuer-scopes.ts";
+import { SCOPES, markHeadOnly, type Authenticator, type Principal } from "./principal.ts";
 
 /** An issuer, and which of its tokens are accepted. */
 export interface IssuerTokensOptions extends IssuerScopes {
@@ -90,12 +90,12 @@ interface TokenParts extends IssuerTokensPorts {
 
 class IssuerTokens implements Authenticator {
   static {
-    byHeadAlone(this.prototype);
+    markHeadOnly(this.prototype);
   }
 
   readonly #options: IssuerTokensOptions;
   readonly #parts: TokenParts;
-  #saidAt = -Infinity;
+  #loggedAt = -Infinity;
 
   constructor(options: IssuerTokensOptions, parts: TokenParts) {
     this.#options = options;
@@ -113,8 +113,8 @@ class IssuerTokens implements Authenticator {
     try {
       return this.#principalOf(await this.#verify(token));
     } catch (thrown: unknown) {
-      this.#note(thrown);
-      if (thrown instanceof NoIssuerKeys) throw thrown;
+      this.#logFailure(thrown);
+      if (thrown instanceof IssuerKeysUnavailable) throw thrown;
       return undefined;
     }
   }
@@ -154,7 +154,7 @@ class IssuerTokens implements Authenticator {
     const { issuer, scopes: meanings } = this.#options;
     const id = `token:${issuer}#${claims["sub"]}`;
     if (id.length > MAX_ID_LENGTH) return undefined;
-    const allowed = givenNames(claims, this.#options).flatMap((scope) => meaningOf(scope, meanings));
+    const allowed = readScopeNames(claims, this.#options).flatMap((scope) => grantedScopes(scope, meanings));
     const name = [claims["name"], claims["client_id"], claims["sub"]].find((text) => typeof text === "string" && text !== "");
     const scopes = new Set(SCOPES.filter((scope) => allowed.includes(scope)));
     const { clockToleranceSeconds = DEFAULT_TOLERANCE_SECONDS } = this.#options;
@@ -163,11 +163,11 @@ class IssuerTokens implements Authenticator {
   }
 
   /** Logs once in a while that the issuer cannot be reached, for the operator. Wrong tokens are not logged. */
-  #note(thrown: unknown): void {
+  #logFailure(thrown: unknown): void {
     const { jose, clock, log } = this.#parts;
-    if (thrown instanceof jose.errors.JOSEError || clock.now() - this.#saidAt < LOG_EVERY_MS) return;
-    this.#saidAt = clock.now();
-    const reason = thrown instanceof NoIssuerKeys ? thrown.cause : thrown;
+    if (thrown instanceof jose.errors.JOSEError || clock.now() - this.#loggedAt < LOG_EVERY_MS) return;
+    this.#loggedAt = clock.now();
+    const reason = thrown instanceof IssuerKeysUnavailable ? thrown.cause : thrown;
     log.warn(`Tokens of ${this.#options.issuer} cannot be checked: ${describeFetchFailure(reason)}`);
   }
 }
@@ -196,10 +196,10 @@ const LOG_EVERY_MS = 60_000;
 function checkOptions(options: IssuerTokensOptions): void {
   checkKnownKeys(options, OPTIONS, "issuerTokens()");
   const { issuer, audience, algorithms = DEFAULT_ALGORITHMS, jwksUrl, clockToleranceSeconds: tolerance = 0, scopes = {} } = options;
-  checkText(issuer, "issuerTokens({ issuer })", "an address");
-  if (jwksUrl !== undefined) checkText(jwksUrl, "issuerTokens({ jwksUrl })", "an address");
-  requireSafe(issuer, "issuer of tokens");
-  if (jwksUrl !== undefined) requireSafe(jwksUrl, "jwksUrl of an issuer");
+  checkString(issuer, "issuerTokens({ issuer })", "an address");
+  if (jwksUrl !== undefined) checkString(jwksUrl, "issuerTokens({ jwksUrl })", "an address");
+  checkSafeAddress(issuer, "issuer of tokens");
+  if (jwksUrl !== undefined) checkSafeAddress(jwksUrl, "jwksUrl of an issuer");
   const audiences: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
   if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === ""))
     throw new ToolError(
@@ -210,10 +210,10 @@ function checkOptions(options: IssuerTokensOptions): void {
   if (weak !== undefined || algorithms.length === 0)
     throw new ToolError(
       "invalid_argument",
-      `The algorithms of ${issuer} must be asymmetric, such as ES256, not ${weak === undefined ? "[]" : quoted(weak)}.`,
+      `The algorithms of ${issuer} must be asymmetric, such as ES256, not ${weak === undefined ? "[]" : quoteValue(weak)}.`,
     );
   if (!Number.isFinite(tolerance) || tolerance < 0 || tolerance > 600)
-    throw new ToolError("invalid_argument", `clockToleranceSeconds is ${quoted(tolerance)}; it takes 0 to 600.`);
+    throw new ToolError("invalid_argument", `clockToleranceSeconds is ${quoteValue(tolerance)}; it takes 0 to 600.`);
   for (const [scope, meant] of Object.entries(scopes))
     if (!Array.isArray(meant) || meant.some((one) => !SCOPES.includes(one)))
       throw new ToolError(
@@ -226,6 +226,6 @@ async function loadJose(): Promise<Jose> {
   try {
     return await import("jose");
   } catch (error: unknown) {
-    throw cannotLoad({ name: "jose", need: "bearer tokens of an issuer need it" }, error);
+    throw packageLoadError({ name: "jose", need: "bearer tokens of an issuer need it" }, error);
   }
 }

@@ -2,12 +2,12 @@
 import type { AuditedCall } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Store } from "../../core/store.ts";
-import { entriesOf } from "./audit.ts";
-import { MAX_KEPT } from "./call-log.ts";
+import { readSessionEntries } from "./audit.ts";
+import { MAX_STORED_CALLS } from "./call-log.ts";
 
 /** Resolves when the audit has the calls. Rejects if the store does not take them; the session must then be kept. */
-export async function keepCallsOf(store: Store, { sessionId, via }: Required<Pick<AuditedCall, "sessionId" | "via">>): Promise<void> {
-  const entries = await entriesOf(store, { sessionId }, () => {}); // damaged parts are removed as well
+export async function copyCallsToAudit(store: Store, { sessionId, via }: Required<Pick<AuditedCall, "sessionId" | "via">>): Promise<void> {
+  const entries = await readSessionEntries(store, { sessionId }, () => {}); // damaged parts are removed as well
   const approvers = new Map<string | undefined, string>();
   for (const entry of entries)
     if (entry.type === "approval-answer" && entry.status === "allowed" && entry.principal !== undefined)
@@ -18,5 +18,5 @@ export async function keepCallsOf(store: Store, { sessionId, via }: Required<Pic
     const { type: _type, ...call } = entry;
     calls.push({ ...call, via, ...omitUndefined({ approvedBy: approvers.get(entry.callId) }) });
   }
-  if (calls.length > 0) await store.access.addCalls({ calls, keep: MAX_KEPT });
+  if (calls.length > 0) await store.access.addCalls({ calls, keep: MAX_STORED_CALLS });
 }

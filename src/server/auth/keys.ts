@@ -1,14 +1,14 @@
 /** The API keys of a server, stored as hashes, and the authenticator that accepts them. */
 // oxlint-disable-next-line no-restricted-imports -- a secret that the program's own ports could foresee would be none
 import { randomBytes } from "node:crypto";
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import type { AccessStore, KeyMaker, KeyQuery, StoredKey } from "../../core/access-store.ts";
 import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { checkedVisibleName } from "../../core/base/visible-name.ts";
+import { checkVisibleName } from "../../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { ToolError } from "../../core/error.ts";
-import { checkText } from "../../core/check-argument.ts";
+import { checkString } from "../../core/check-argument.ts";
 import type { Clock } from "../../core/ports.ts";
 import { didYouMean } from "../../core/base/near-names.ts";
 import type { RuleSubject } from "../../policy/access-rules.ts";
@@ -16,8 +16,8 @@ import type { PermissionRules } from "../../policy/permission.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
 import type { RequestHead } from "../http/request-head.ts";
 import { bearerToken } from "./credentials.ts";
-import { hashOf, isSameSecret } from "../../net/secret.ts";
-import { SCOPES, byHeadAlone, hasScope, type Authenticator, type Principal, type Scope } from "./principal.ts";
+import { hashText, isSameSecret } from "../../net/secret.ts";
+import { SCOPES, markHeadOnly, hasScope, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
 /** Options of a new key. */
 export interface NewKey {
@@ -97,14 +97,14 @@ interface KnownKey {
  */
 export class Keys implements Authenticator {
   static {
-    byHeadAlone(this.prototype);
+    markHeadOnly(this.prototype);
   }
 
   readonly #access: AccessStore;
   readonly #clock: Clock;
   readonly #cacheMs: number;
   /** Cached keys by the hash of the whole key, so that a memory dump holds no usable key. */
-  readonly #known = new Map<string, KnownKey>();
+  readonly #cached = new Map<string, KnownKey>();
 
   constructor(access: AccessStore, { clock, cacheMs = 1_000 }: KeysOptions) {
     this.#access = access;
@@ -161,8 +161,8 @@ export class Keys implements Authenticator {
 
   async #add(key: NewKey, ttlMs: number | undefined, of: Pick<StoredKey, "sessionId" | "maker">): Promise<IssuedKey> {
     const { allow, deny, createdBy } = key;
-    const name = checkedVisibleName(key.name, "The name of a key");
-    const scopes = checkedScopes(key.scopes);
+    const name = checkVisibleName(key.name, "The name of a key");
+    const scopes = checkScopes(key.scopes);
     visibilityOf(omitUndefined({ allow, deny }));
     const id = randomBytes(ID_BYTES).toString("hex");
     const secret = randomBytes(SECRET_BYTES).toString("base64url");
@@ -172,7 +172,7 @@ export class Keys implements Authenticator {
       id,
       name,
       salt,
-      hash: hashOf(salt + secret),
+      hash: hashText(salt + secret),
       scopes,
       createdAt,
       ...omitUndefined({ allow, deny, ...of, createdBy, expiresAt: ttlMs === undefined ? undefined : createdAt + ttlMs }),
@@ -193,9 +193,9 @@ export class Keys implements Authenticator {
    * @throws ToolError `not_found`, as a rejection
    */
   async revoke(id: string): Promise<boolean> {
-    checkText(id, "revoke() of keys", "the id of a key");
+    checkString(id, "revoke() of keys", "the id of a key");
     const isRevoked = await this.#access.revokeKey({ id, at: this.#clock.wallTime() });
-    this.#known.clear();
+    this.#cached.clear();
     if (isRevoked || (await this.#access.key(id)) !== undefined) return isRevoked;
     const ids = (await this.#access.keys({ sessionKeys: true })).map((key) => key.id);
     throw new ToolError("not_found", `There is no key ${JSON.stringify(id.slice(0, 40))}.`, {
@@ -215,7 +215,7 @@ export class Keys implements Authenticator {
   async revokeOf(sessionId: string): Promise<void> {
     const keys = await this.#access.keys({ sessionId, limit: Number.MAX_SAFE_INTEGER });
     for (const { id } of keys) await this.#access.revokeKey({ id, at: this.#clock.wallTime() });
-    this.#known.clear();
+    this.#cached.clear();
   }
 
   authenticate(request: Request): Promise<Principal | undefined> {
@@ -227,16 +227,16 @@ export class Keys implements Authenticator {
     const token = bearerToken(head);
     const [, id = "", secret = ""] = KEY.exec(token ?? "") ?? [];
     if (token === undefined || id === "") return undefined;
-    const digest = hashOf(token);
-    const known = this.#known.get(digest);
+    const digest = hashText(token);
+    const known = this.#cached.get(digest);
     if (known !== undefined && known.until > this.#clock.now() && known.expiresAt > this.#clock.wallTime()) return known.principal;
     const key = await this.#access.key(id);
-    if (key === undefined || !isSameSecret(hashOf(key.salt + secret), key.hash)) return undefined;
+    if (key === undefined || !isSameSecret(hashText(key.salt + secret), key.hash)) return undefined;
     const { revokedAt, expiresAt = Infinity } = key;
-    if (revokedAt !== undefined || expiresAt <= this.#clock.wallTime() || !(await this.#makerHolds(key))) return undefined;
+    if (revokedAt !== undefined || expiresAt <= this.#clock.wallTime() || !(await this.#isMakerValid(key))) return undefined;
     const principal = principalOf(key);
-    if (this.#known.size >= MAX_KNOWN) this.#known.clear();
-    this.#known.set(digest, { principal, until: this.#clock.now() + this.#cacheMs, expiresAt });
+    if (this.#cached.size >= MAX_KNOWN) this.#cached.clear();
+    this.#cached.set(digest, { principal, until: this.#clock.now() + this.#cacheMs, expiresAt });
     return principal;
   }
 
@@ -244,11 +244,11 @@ export class Keys implements Authenticator {
     const [, keyId] = PRINCIPAL_ID.exec(id) ?? [];
     if (keyId === undefined) return true;
     const key = await this.#access.key(keyId);
-    return key !== undefined && key.revokedAt === undefined && (await this.#makerHolds(key));
+    return key !== undefined && key.revokedAt === undefined && (await this.#isMakerValid(key));
   }
 
   /** Whether the key that made a session key is still valid. Credentials of other makers are not looked up: their session keys just expire. */
-  async #makerHolds({ maker, createdBy = "" }: StoredKey): Promise<boolean> {
+  async #isMakerValid({ maker, createdBy = "" }: StoredKey): Promise<boolean> {
     const [, makerId] = maker === undefined ? [] : (PRINCIPAL_ID.exec(createdBy) ?? []);
     if (makerId === undefined) return true;
     const key = await this.#access.key(makerId);
@@ -279,12 +279,12 @@ function patternsOf({
   return allow === undefined && deny === undefined ? undefined : omitUndefined({ allow, deny });
 }
 
-function checkedScopes(scopes: readonly Scope[]): readonly Scope[] {
+function checkScopes(scopes: readonly Scope[]): readonly Scope[] {
   if (!Array.isArray(scopes) || scopes.length === 0)
     throw new ToolError("invalid_argument", `A key needs at least one scope of ${SCOPES.join(", ")}.`);
   const unknown = scopes.find((scope) => !SCOPES.includes(scope));
   if (unknown === undefined) return [...new Set(scopes)];
-  throw new ToolError("invalid_argument", `A key cannot have the unknown scope ${quoted(unknown)}.`, {
+  throw new ToolError("invalid_argument", `A key cannot have the unknown scope ${quoteValue(unknown)}.`, {
     hint: didYouMean(typeof unknown === "string" ? unknown : "", SCOPES, String) ?? `Scopes: ${SCOPES.join(", ")}.`,
   });
 }

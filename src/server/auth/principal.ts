@@ -51,17 +51,17 @@ export interface Authenticator {
 }
 
 /** `authenticate` functions that read only the head of a request. */
-const HEAD_ALONE = new WeakSet<object>();
+const HEAD_ONLY = new WeakSet<object>();
 
 /** Marks the `authenticate` that an authenticator or prototype has now as reading only the request head. Replacements and wrappers are not marked. */
-export function byHeadAlone<Asked extends Authenticator>(authenticator: Asked): Asked {
-  HEAD_ALONE.add(functionOf(authenticator));
+export function markHeadOnly<Asked extends Authenticator>(authenticator: Asked): Asked {
+  HEAD_ONLY.add(functionOf(authenticator));
   return authenticator;
 }
 
 /** Whether an authenticator reads only the head of a request, and its `authenticate` was not replaced by a spread or a subclass. */
-export function looksAtHeadAlone(authenticator: Authenticator): boolean {
-  return authenticator.authenticateHead !== undefined && HEAD_ALONE.has(functionOf(authenticator));
+export function readsHeadOnly(authenticator: Authenticator): boolean {
+  return authenticator.authenticateHead !== undefined && HEAD_ONLY.has(functionOf(authenticator));
 }
 
 function functionOf(authenticator: Authenticator): object {
@@ -69,8 +69,8 @@ function functionOf(authenticator: Authenticator): object {
 }
 
 /** Calls an authenticator with the head alone if it reads no more than that. */
-export function senderOf(authenticator: Authenticator, request: Request | HeadRequest): Promise<Principal | undefined> {
-  const byHead = looksAtHeadAlone(authenticator) ? authenticator.authenticateHead?.(request) : undefined;
+export function authenticateSender(authenticator: Authenticator, request: Request | HeadRequest): Promise<Principal | undefined> {
+  const byHead = readsHeadOnly(authenticator) ? authenticator.authenticateHead?.(request) : undefined;
   return byHead ?? authenticator.authenticate(request instanceof Request ? request : request.toRequest());
 }
 
@@ -83,7 +83,7 @@ export function hasScope({ scopes }: Principal, scope: Scope): boolean {
  * Combines authenticators: they are called in order and the first that returns a principal decides. A rejection ends the search, since a later
  * authenticator could grant more. Without any authenticator every sender is unknown.
  */
-export function firstOf(...authenticators: readonly Authenticator[]): Authenticator {
+export function combineAuthenticators(...authenticators: readonly Authenticator[]): Authenticator {
   const authenticateHead = async (head: RequestHead): Promise<Principal | undefined> => {
     for (const authenticator of authenticators) {
       const principal = await authenticator.authenticateHead?.(head);
@@ -105,5 +105,5 @@ export function firstOf(...authenticators: readonly Authenticator[]): Authentica
       return true;
     },
   };
-  return authenticators.every(looksAtHeadAlone) ? byHeadAlone({ ...first, authenticateHead }) : first;
+  return authenticators.every(readsHeadOnly) ? markHeadOnly({ ...first, authenticateHead }) : first;
 }

@@ -27,11 +27,11 @@ const MAX_NAME = 256;
 export class RefusalLog {
   readonly #access: AccessStore;
   readonly #ports: { readonly clock: Clock; readonly log: Log };
-  #waiting: RefusedRequest[] = [];
+  #pending: RefusedRequest[] = [];
   #writing: Promise<void> | undefined;
   #missed = 0;
-  #secondBegan = -Infinity;
-  #inSecond = 0;
+  #secondStartedAt = -Infinity;
+  #countInSecond = 0;
 
   constructor(access: AccessStore, ports: { readonly clock: Clock; readonly log: Log }) {
     this.#access = access;
@@ -39,14 +39,14 @@ export class RefusalLog {
   }
 
   /** Records a refusal synchronously, so that the response is not delayed. Keeps path and method, but neither query nor headers. */
-  note({ request, status, reason, principal, from, toolNames: named }: Refusal): void {
+  record({ request, status, reason, principal, from, toolNames: named }: Refusal): void {
     const { clock } = this.#ports;
     const now = clock.now();
-    if (now - this.#secondBegan >= 1_000) {
-      this.#secondBegan = now;
-      this.#inSecond = 0;
+    if (now - this.#secondStartedAt >= 1_000) {
+      this.#secondStartedAt = now;
+      this.#countInSecond = 0;
     }
-    if (this.#inSecond++ >= MAX_PER_SECOND) {
+    if (this.#countInSecond++ >= MAX_PER_SECOND) {
       this.#missed++;
       return;
     }
@@ -54,7 +54,7 @@ export class RefusalLog {
     this.#missed = 0;
     const toolNames = named === undefined ? undefined : [...new Set(named.map((name) => name.slice(0, MAX_NAME)))].slice(0, MAX_NAMES);
     const path = new URL(request.url).pathname.slice(0, MAX_PATH);
-    this.#waiting.push({
+    this.#pending.push({
       at: clock.wallTime(),
       status,
       reason,
@@ -72,9 +72,9 @@ export class RefusalLog {
 
   async #write(): Promise<void> {
     try {
-      while (this.#waiting.length > 0) {
-        const next = this.#waiting;
-        this.#waiting = [];
+      while (this.#pending.length > 0) {
+        const next = this.#pending;
+        this.#pending = [];
         await this.#access.addRefusals(next);
       }
     } catch (thrown: unknown) {

@@ -9,14 +9,14 @@ import { AccessRules, type AccessRule } from "../../policy/access-rules.ts";
 import { httpClient } from "../../net/http-client.ts";
 import { guardedFetch } from "../../net/guarded-fetch.ts";
 import type { Visibility } from "../../policy/visibility.ts";
-import { challenge, metadataUrl, resourceMetadata } from "./challenge.ts";
+import { formatChallenge, metadataUrl, resourceMetadata } from "./challenge.ts";
 import { CredentialWatch } from "./credential-watch.ts";
-import { nameFor, offeredNames, widenedNames } from "./issuer-scopes.ts";
+import { findScopeName, listOfferedNames, widenScopeNames } from "./issuer-scopes.ts";
 import { issuerTokens, type IssuerTokensOptions } from "./issuer-tokens.ts";
 import { Keys, type DelegatedSessionKey, type IssuedKey } from "./keys.ts";
 import { addressOf } from "../http/client-address.ts";
 import type { HeadRequest, RequestHead } from "../http/request-head.ts";
-import { firstOf, hasScope, looksAtHeadAlone, senderOf, type Authenticator, type Principal, type Scope } from "./principal.ts";
+import { combineAuthenticators, hasScope, readsHeadOnly, authenticateSender, type Authenticator, type Principal, type Scope } from "./principal.ts";
 import { RefusalLog, type Refusal } from "./refusal-log.ts";
 
 /** An issuer of tokens, and private addresses from which its keys may be fetched. */
@@ -73,7 +73,7 @@ export async function openServerAccess(
     tokens.push(await issuerTokens({ ...issuer, audience }, { ...ports, fetch }));
   }
   const keys = access === undefined ? undefined : new Keys(access, ports);
-  const authenticator = firstOf(...others, ...(keys === undefined ? [] : [keys]), ...tokens);
+  const authenticator = combineAuthenticators(...others, ...(keys === undefined ? [] : [keys]), ...tokens);
   return new ServerAccess(options, { ports, authenticator, keys });
 }
 
@@ -114,13 +114,13 @@ export class ServerAccess implements Authenticator {
   }
 
   /** @internal Whether senders are found by the head of a request alone. */
-  get looksAtHeadAlone(): boolean {
-    return looksAtHeadAlone(this.#authenticator);
+  get readsHeadOnly(): boolean {
+    return readsHeadOnly(this.#authenticator);
   }
 
   /** @internal Like `authenticate`, also for the head of a request. */
-  sender(request: Request | HeadRequest): Promise<Principal | undefined> {
-    return senderOf(this.#authenticator, request);
+  authenticateSender(request: Request | HeadRequest): Promise<Principal | undefined> {
+    return authenticateSender(this.#authenticator, request);
   }
 
   async isValid(principal: Principal): Promise<boolean> {
@@ -142,22 +142,22 @@ export class ServerAccess implements Authenticator {
     request: Request | HeadRequest,
     { scope, from }: { readonly scope: Scope | undefined; readonly from?: string },
   ): Promise<Admission> {
-    const principal = await this.sender(request);
+    const principal = await this.authenticateSender(request);
     if (principal !== undefined && (scope === undefined || hasScope(principal, scope))) return { principal };
-    const denial = principal === undefined || scope === undefined ? this.#unknown(request, scope) : this.#lacking(principal, scope);
+    const denial = principal === undefined || scope === undefined ? this.#unknownSenderDenial(request, scope) : this.#missingScopeDenial(principal, scope);
     this.noteRefusal({ request, status: denial.status, reason: denial.reason, principal: principal?.id, from });
     return { denial };
   }
 
   /** Makes a session key from a principal's rights. @throws ToolError `unavailable` without a store of keys; as `Keys.delegate`; as a rejection */
   delegate(key: DelegatedSessionKey, maker: Principal): Promise<IssuedKey> {
-    const claims = maker.claims === undefined ? {} : { claims: this.#rules.usedClaims(maker.claims) };
-    return this.#ownKeys().delegate(key, { ...maker, ...claims });
+    const claims = maker.claims === undefined ? {} : { claims: this.#rules.pickUsedClaims(maker.claims) };
+    return this.#requireKeys().delegate(key, { ...maker, ...claims });
   }
 
   /** Revokes a session key for the principal that made it, or for an admin. @throws ToolError `not_found`, `unavailable`, as a rejection */
   async revokeSessionKey(key: { readonly id: string; readonly sessionId: string }, by: Principal): Promise<void> {
-    await this.#ownKeys().revokeSessionKey(key, by);
+    await this.#requireKeys().revokeSessionKey(key, by);
   }
 
   /** Revokes the keys of a removed session. */
@@ -165,7 +165,7 @@ export class ServerAccess implements Authenticator {
     await this.#keys?.revokeOf(sessionId);
   }
 
-  #ownKeys(): Keys {
+  #requireKeys(): Keys {
     if (this.#keys !== undefined) return this.#keys;
     throw new ToolError("unavailable", "The server has no key store.", {
       operatorHint: "Pass a key store: openServerAccess({ access }).",
@@ -188,14 +188,14 @@ export class ServerAccess implements Authenticator {
     const { resource, issuers = [] } = this.#options;
     if (this.#metadataUrl === undefined || resource === undefined || request.method !== "GET") return undefined;
     if (new URL(request.url).pathname !== this.#metadataUrl.pathname) return undefined;
-    const scopes = new Set(issuers.flatMap(offeredNames));
+    const scopes = new Set(issuers.flatMap(listOfferedNames));
     const document = resourceMetadata({ resource, issuers: issuers.map(({ issuer }) => issuer), scopes: [...scopes] });
     return Response.json(document, { headers: { "cache-control": "max-age=3600", "access-control-allow-origin": "*" } });
   }
 
   /** Records a request that was refused for another reason, such as its origin or a rate limit. */
   noteRefusal(refusal: Refusal): void {
-    this.#refusals?.note({ ...refusal, from: refusal.from ?? addressOf(refusal.request) });
+    this.#refusals?.record({ ...refusal, from: refusal.from ?? addressOf(refusal.request) });
   }
 
   /** Resolves when every refusal is in the store. */
@@ -203,28 +203,28 @@ export class ServerAccess implements Authenticator {
     await this.#refusals?.settled();
   }
 
-  #unknown({ headers }: RequestHead, scope: Scope | undefined): Denial {
+  #unknownSenderDenial({ headers }: RequestHead, scope: Scope | undefined): Denial {
     const isGiven = headers.get("authorization") !== null;
     const resourceUrl = this.#metadataUrl?.href;
     return {
       status: 401,
       reason: isGiven ? "The credentials are not valid: unknown, expired or revoked." : "The request has no credentials.",
       hint: "Send Authorization: Bearer with a key or token of this server.",
-      challenge: challenge({
+      challenge: formatChallenge({
         resourceMetadata: resourceUrl,
         error: isGiven ? "invalid_token" : undefined,
-        scope: scope === undefined ? undefined : this.#commonName(scope),
+        scope: scope === undefined ? undefined : this.#commonScopeName(scope),
       }),
     };
   }
 
-  #lacking(principal: Principal, scope: Scope): Denial {
+  #missingScopeDenial(principal: Principal, scope: Scope): Denial {
     const names = [...principal.scopes].join(", ");
     return {
       status: 403,
       reason: `This needs the scope ${scope}.`,
       hint: `${principal.name} has ${names === "" ? "none" : names}.`,
-      challenge: challenge({
+      challenge: formatChallenge({
         resourceMetadata: this.#metadataUrl?.href,
         error: "insufficient_scope",
         scope: this.#scopeNames(principal, scope),
@@ -234,15 +234,15 @@ export class ServerAccess implements Authenticator {
   }
 
   /** The scope that a request without a token should ask an issuer for; undefined if the issuers have different names for it. */
-  #commonName(scope: Scope): string | undefined {
-    const names = new Set(this.#options.issuers?.map((issuer) => nameFor(scope, issuer)));
+  #commonScopeName(scope: Scope): string | undefined {
+    const names = new Set(this.#options.issuers?.map((issuer) => findScopeName(scope, issuer)));
     return names.size === 1 ? [...names][0] : undefined;
   }
 
   /** The scopes to ask for, by the names of the issuer of the principal's token. */
   #scopeNames({ id, claims }: Principal, scope: Scope): string | undefined {
     const issuer = this.#options.issuers?.find((one) => id.startsWith(`token:${one.issuer}#`));
-    return issuer === undefined ? scope : widenedNames(scope, issuer, claims)?.join(" ");
+    return issuer === undefined ? scope : widenScopeNames(scope, issuer, claims)?.join(" ");
   }
 }
 

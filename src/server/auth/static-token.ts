@@ -1,11 +1,11 @@
 /** Authenticates by one secret that all clients share, for a server of one person. */
 import { ToolError } from "../../core/error.ts";
-import { checkText } from "../../core/check-argument.ts";
+import { checkString } from "../../core/check-argument.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import { bearerToken } from "./credentials.ts";
-import { secretCheck } from "../../net/secret.ts";
+import { createSecretCheck } from "../../net/secret.ts";
 import type { RequestHead } from "../http/request-head.ts";
-import { SCOPES, byHeadAlone, type Authenticator, type Principal, type Scope } from "./principal.ts";
+import { SCOPES, markHeadOnly, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
 /** Options of `staticToken`. */
 export interface StaticTokenOptions {
@@ -17,18 +17,18 @@ export interface StaticTokenOptions {
   readonly scopes?: readonly Scope[];
 }
 
-const LEAST_LENGTH = 16;
+const MIN_LENGTH = 16;
 
 /** Makes an authenticator for requests with the secret as their bearer token. @throws ToolError `invalid_argument` */
 export function staticToken(options: StaticTokenOptions): Authenticator {
   checkKnownKeys(options, { token: "string", id: "string", scopes: "strings" }, "staticToken()");
-  checkText(options.token, "staticToken({ token })", "a secret");
+  checkString(options.token, "staticToken({ token })", "a secret");
   const { token, id = "local", scopes = SCOPES } = options;
-  if (typeof token !== "string" || token.length < LEAST_LENGTH)
-    throw new ToolError("invalid_argument", `The token of a server must have at least ${LEAST_LENGTH} characters.`);
+  if (typeof token !== "string" || token.length < MIN_LENGTH)
+    throw new ToolError("invalid_argument", `The token of a server must have at least ${MIN_LENGTH} characters.`);
   const principal = Object.freeze({ id, name: id, scopes: new Set(scopes) });
-  const isToken = secretCheck(token);
+  const isToken = createSecretCheck(token);
   const authenticate = async (head: Pick<RequestHead, "headers">): Promise<Principal | undefined> =>
     isToken(bearerToken(head) ?? "") ? principal : undefined;
-  return byHeadAlone({ authenticate, authenticateHead: authenticate });
+  return markHeadOnly({ authenticate, authenticateHead: authenticate });
 }

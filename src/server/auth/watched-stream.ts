@@ -2,16 +2,16 @@
 import type { CredentialWatch } from "./credential-watch.ts";
 import type { Principal } from "./principal.ts";
 
-export interface WatchedStreamOptions {
+export interface StreamCredentialsOptions {
   readonly principal: Principal;
   readonly access: Pick<CredentialWatch, "watch">;
   /** Called once, when the stream has ended for any reason. */
   readonly ended?: () => void;
 }
 
-export function watchedStream(
+export function endStreamWithCredentials(
   source: ReadableStream<Uint8Array>,
-  { principal, access, ended = () => {} }: WatchedStreamOptions,
+  { principal, access, ended = () => {} }: StreamCredentialsOptions,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();
   let isOver = false;

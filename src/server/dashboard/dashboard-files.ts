@@ -96,7 +96,7 @@ export class DashboardFiles {
     if (this.#folder === undefined || !existsSync(new URL("index.html", this.#folder))) return files;
     for (const name of ["index.html", ...readdirSync(new URL("assets/", this.#folder)).map((asset) => `assets/${asset}`)]) {
       const built = readFileSync(new URL(name, this.#folder));
-      const body = name === "index.html" ? placed(built, this.#basePath) : built;
+      const body = name === "index.html" ? insertBasePath(built, this.#basePath) : built;
       files.set(`/${name}`, { body, gzip: gzipSync(body), headers: headersOf(name) });
     }
     return files;
@@ -104,7 +104,7 @@ export class DashboardFiles {
 }
 
 /** Puts the base path into the page, which was built with relative addresses. */
-function placed(page: Buffer, basePath: string): Buffer<ArrayBuffer> {
+function insertBasePath(page: Buffer, basePath: string): Buffer<ArrayBuffer> {
   return Buffer.from(page.toString().replaceAll('="./', `="${basePath}/`));
 }
 

@@ -1,9 +1,9 @@
 /** Serves the dashboard for one file, which it shows without a runtime; serves the page and the file only. */
 import { HttpError } from "../http/http-error.ts";
-import { errorAnswer } from "../api/requests/error-answer.ts";
+import { errorResponse } from "../api/requests/error-answer.ts";
 import { bearerToken } from "../auth/credentials.ts";
 import { isSameSecret } from "../../net/secret.ts";
-import { distrustOf } from "../http/guard.ts";
+import { findDistrust } from "../http/guard.ts";
 import { listenOn, type FetchHandler, type PortListener } from "../http/listen.ts";
 import { securityHeaders } from "../http/security-headers.ts";
 import { LOCAL_NAMES } from "../mcp/http-options.ts";
@@ -35,7 +35,7 @@ export async function serveFile(options: FileServerOptions): Promise<FileServer>
       try {
         return await answer(request, page, options);
       } catch (thrown: unknown) {
-        return errorAnswer(thrown, ports).toResponse();
+        return errorResponse(thrown, ports).toResponse();
       }
     });
   const listener = await listenOn(handler, { port, host: "127.0.0.1", clock: ports.clock, log: ports.log });
@@ -43,7 +43,7 @@ export async function serveFile(options: FileServerOptions): Promise<FileServer>
 }
 
 async function answer(request: Request, page: DashboardFiles, { token, open }: FileServerOptions): Promise<Response> {
-  const distrust = distrustOf(request, { allowedHosts: LOCAL_NAMES, allowedOrigins: undefined });
+  const distrust = findDistrust(request, { allowedHosts: LOCAL_NAMES, allowedOrigins: undefined });
   if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust.reason);
   const { pathname } = new URL(request.url);
   if (pathname === "/opened-file" && request.method === "GET") {

@@ -8,7 +8,7 @@ import { systemPorts } from "../../core/system-ports.ts";
 import type { EventFilter } from "../../runtime/events/event-filter.ts";
 import type { EventFeed } from "../../runtime/events/event-feed.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { sessionGone } from "../../runtime/events/log-source.ts";
+import { sessionRemovedError } from "../../runtime/events/log-source.ts";
 import { EventStream } from "./event-stream.ts";
 
 export interface EventHubOptions {
@@ -112,8 +112,8 @@ export class EventHub {
   }
 
   /** Ends the streams of a removed session with an event `gap`, as `stream` does for an invalid place. */
-  removed(sessionId: string): void {
-    for (const stream of this.#streams) if (stream.sessionId === sessionId) stream.fail(sessionGone(sessionId));
+  endStreamsOf(sessionId: string): void {
+    for (const stream of this.#streams) if (stream.sessionId === sessionId) stream.fail(sessionRemovedError(sessionId));
   }
 
   /** Ends every stream with the event `draining`. Idempotent. */
@@ -129,7 +129,7 @@ export class EventHub {
   }
 
   #stream(feed: EventFeed, { sessionId }: StreamFilter): ReadableStream<Uint8Array> {
-    const stream = new EventStream({ feed, sessionId, retryMs: this.#retryMs, onEnd: () => this.#forget(stream) });
+    const stream = new EventStream({ feed, sessionId, retryMs: this.#retryMs, onEnd: () => this.#removeStream(stream) });
     this.#streams.add(stream);
     this.#cancelTimer ??= this.#clock.timer(() => this.#keepAlive(), this.#keepAliveMs, { background: true });
     return new ReadableStream<Uint8Array>(stream);
@@ -140,7 +140,7 @@ export class EventHub {
     this.#cancelTimer = this.#clock.timer(() => this.#keepAlive(), this.#keepAliveMs, { background: true });
   }
 
-  #forget(stream: EventStream): void {
+  #removeStream(stream: EventStream): void {
     this.#streams.delete(stream);
     if (this.#streams.size > 0) return;
     this.#cancelTimer?.();

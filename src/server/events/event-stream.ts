@@ -2,12 +2,12 @@
 import { ToolError } from "../../core/error.ts";
 import type { EventFeed } from "../../runtime/events/event-feed.ts";
 import type { FeedItem } from "../../runtime/events/feed-item.ts";
-import { frame, itemFrame, joined, KEEP_ALIVE, placeFrame, retryFrame } from "./sse.ts";
+import { encodeEvent, encodeItem, concatBytes, KEEP_ALIVE, encodeCursor, encodeRetry } from "./sse.ts";
 
 /** Maximum size of a chunk in bytes, unless one event alone is larger. */
-const MAX_PIECE_BYTES = 64 * 1024;
+const MAX_CHUNK_BYTES = 64 * 1024;
 
-export interface EventStreamParts {
+export interface EventStreamOptions {
   readonly feed: EventFeed;
   /** undefined for a stream of all sessions. */
   readonly sessionId: string | undefined;
@@ -17,34 +17,34 @@ export interface EventStreamParts {
 }
 
 export class EventStream {
-  readonly #parts: EventStreamParts;
+  readonly #parts: EventStreamOptions;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** Events that were read and are not written yet. */
-  #waiting: readonly FeedItem[] = [];
+  #pending: readonly FeedItem[] = [];
   #isEnded = false;
   /** Whether the stream is waiting for an event. */
   #isIdle = false;
   /** The last cursor that was sent to the client. */
-  #told: string | undefined;
+  #lastSentCursor: string | undefined;
 
-  constructor(parts: EventStreamParts) {
+  constructor(parts: EventStreamOptions) {
     this.#parts = parts;
   }
 
   start(controller: ReadableStreamDefaultController<Uint8Array>): void {
     this.#controller = controller;
-    controller.enqueue(retryFrame(this.#parts.retryMs));
+    controller.enqueue(encodeRetry(this.#parts.retryMs));
   }
 
   async pull(): Promise<void> {
     try {
-      if (this.#waiting.length === 0) {
+      if (this.#pending.length === 0) {
         this.#isIdle = true;
-        this.#waiting = await this.#parts.feed.read();
+        this.#pending = await this.#parts.feed.read();
         this.#isIdle = false;
       }
       if (this.#isEnded) return;
-      if (this.#waiting.length === 0) this.#end();
+      if (this.#pending.length === 0) this.#end();
       else this.#write();
     } catch (thrown: unknown) {
       this.fail(ToolError.fromUnknown(thrown, "store_failed"));
@@ -57,7 +57,7 @@ export class EventStream {
 
   /** Ends the stream with an event `gap` that has the reason. */
   fail({ code, message, hint, retryable }: ToolError): void {
-    this.#end(frame("gap", { code, message, retryable, ...(hint === undefined ? {} : { hint }) }));
+    this.#end(encodeEvent("gap", { code, message, retryable, ...(hint === undefined ? {} : { hint }) }));
   }
 
   /** Called when the client has closed the stream. No call is cancelled. */
@@ -71,29 +71,29 @@ export class EventStream {
   keepAlive(): void {
     if (!this.#isIdle || this.#isEnded || (this.#controller?.desiredSize ?? 0) <= 0) return;
     const { cursor } = this.#parts.feed;
-    this.#controller?.enqueue(cursor === undefined || cursor === this.#told ? KEEP_ALIVE : placeFrame(cursor));
-    this.#told = cursor;
+    this.#controller?.enqueue(cursor === undefined || cursor === this.#lastSentCursor ? KEEP_ALIVE : encodeCursor(cursor));
+    this.#lastSentCursor = cursor;
   }
 
   /** Ends the stream because the server stops: the client reconnects and continues where it was. */
   drain(): void {
-    this.#end(frame("draining", {}));
+    this.#end(encodeEvent("draining", {}));
   }
 
   #write(): void {
     const frames: Uint8Array[] = [];
     let length = 0;
     let count = 0;
-    for (const item of this.#waiting) {
-      const bytes = itemFrame(item);
-      if (length > 0 && length + bytes.length > MAX_PIECE_BYTES) break;
+    for (const item of this.#pending) {
+      const bytes = encodeItem(item);
+      if (length > 0 && length + bytes.length > MAX_CHUNK_BYTES) break;
       frames.push(bytes);
       length += bytes.length;
       count++;
-      this.#told = item.cursor ?? this.#told;
+      this.#lastSentCursor = item.cursor ?? this.#lastSentCursor;
     }
-    this.#waiting = this.#waiting.slice(count);
-    this.#controller?.enqueue(joined(frames, length));
+    this.#pending = this.#pending.slice(count);
+    this.#controller?.enqueue(concatBytes(frames, length));
   }
 
   #end(last?: Uint8Array): void {

@@ -1,5 +1,5 @@
 /** Server-sent events as bytes. @see https://html.spec.whatwg.org/multipage/server-sent-events.html */
-import { strictJson } from "../../core/base/strict-json.ts";
+import { replaceLoneSurrogates } from "../../core/base/strict-json.ts";
 import type { FeedItem } from "../../runtime/events/feed-item.ts";
 
 const encoder = new TextEncoder();
@@ -14,17 +14,17 @@ export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = Object.fre
 export const KEEP_ALIVE: Uint8Array = encoder.encode(": keep-alive\n\n");
 
 /** Encodes an event. `data` needs one line only, since JSON text has no line breaks. */
-export function frame(name: string, data: unknown, id?: string): Uint8Array {
-  return encoder.encode(`${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${strictJson(JSON.stringify(data))}\n\n`);
+export function encodeEvent(name: string, data: unknown, id?: string): Uint8Array {
+  return encoder.encode(`${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${replaceLoneSurrogates(JSON.stringify(data))}\n\n`);
 }
 
 /** Encodes an `id` without an event: the cursor to continue from. */
-export function placeFrame(cursor: string): Uint8Array {
+export function encodeCursor(cursor: string): Uint8Array {
   return encoder.encode(`id: ${cursor}\n\n`);
 }
 
 /** Encodes the beginning of a stream: how long a client waits before it reconnects. */
-export function retryFrame(retryMs: number): Uint8Array {
+export function encodeRetry(retryMs: number): Uint8Array {
   return encoder.encode(`retry: ${retryMs}\n\n`);
 }
 
@@ -32,16 +32,16 @@ export function retryFrame(retryMs: number): Uint8Array {
 const WRITTEN = new WeakMap<FeedItem, Uint8Array>();
 
 /** Encodes an item. Only items with a cursor have an `id`, which a client sends when it reconnects. */
-export function itemFrame(item: FeedItem): Uint8Array {
+export function encodeItem(item: FeedItem): Uint8Array {
   let bytes = WRITTEN.get(item);
   if (bytes === undefined) {
-    bytes = "event" in item ? frame(item.event.type, item.event, item.cursor) : frame("gap", item.gap, item.cursor);
+    bytes = "event" in item ? encodeEvent(item.event.type, item.event, item.cursor) : encodeEvent("gap", item.gap, item.cursor);
     WRITTEN.set(item, bytes);
   }
   return bytes;
 }
 
-export function joined(frames: readonly Uint8Array[], length: number): Uint8Array {
+export function concatBytes(frames: readonly Uint8Array[], length: number): Uint8Array {
   const [only] = frames;
   if (frames.length === 1 && only !== undefined) return only;
   const all = new Uint8Array(length);

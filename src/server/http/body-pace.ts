@@ -3,12 +3,12 @@ import type { Clock } from "../../core/ports.ts";
 import { HttpError } from "./http-error.ts";
 
 /** The total time that a client may spend sending nothing. Received bytes give time back, at LEAST_BYTES_PER_MS. */
-const MOST_MS = 30_000;
-const LEAST_BYTES_PER_MS = 4;
+const MAX_SILENT_MS = 30_000;
+const MIN_BYTES_PER_MS = 4;
 
-export class BodyPace {
+export class BodyTimeout {
   readonly #clock: Clock;
-  #leftMs = MOST_MS;
+  #leftMs = MAX_SILENT_MS;
   /** When the current wait for the client began. */
   #since = 0;
   #cancel: (() => void) | undefined;
@@ -18,28 +18,28 @@ export class BodyPace {
   }
 
   /** Begins to wait for the client. @param late called with HttpError 408 if it is too slow, unless `rest` is called first */
-  wait(late: (error: HttpError) => void): void {
+  start(late: (error: HttpError) => void): void {
     this.#since = this.#clock.now();
-    this.#arm(late);
+    this.#startTimer(late);
   }
 
-  came(bytes: number): void {
+  recordBytes(bytes: number): void {
     const now = this.#clock.now();
-    this.#leftMs = Math.min(MOST_MS, this.#leftMs - (now - this.#since) + bytes / LEAST_BYTES_PER_MS);
+    this.#leftMs = Math.min(MAX_SILENT_MS, this.#leftMs - (now - this.#since) + bytes / MIN_BYTES_PER_MS);
     this.#since = now;
   }
 
   /** Stops waiting: the body is complete, or the server does not want more yet. */
-  rest(): void {
-    this.came(0);
+  stop(): void {
+    this.recordBytes(0);
     this.#cancel?.();
   }
 
-  #arm(late: (error: HttpError) => void): void {
+  #startTimer(late: (error: HttpError) => void): void {
     this.#cancel = this.#clock.timer(
       () => {
-        this.came(0);
-        if (this.#leftMs > 0) this.#arm(late);
+        this.recordBytes(0);
+        if (this.#leftMs > 0) this.#startTimer(late);
         else late(tooSlow());
       },
       Math.max(0, this.#leftMs),
@@ -50,6 +50,6 @@ export class BodyPace {
 function tooSlow(): HttpError {
   return new HttpError(408, "timeout", "The body of the request arrived too slowly.", {
     outcome: "not_started",
-    hint: `Send ${LEAST_BYTES_PER_MS * 1_000} bytes a second or more, without a pause of ${MOST_MS / 1_000} seconds.`,
+    hint: `Send ${MIN_BYTES_PER_MS * 1_000} bytes a second or more, without a pause of ${MAX_SILENT_MS / 1_000} seconds.`,
   });
 }

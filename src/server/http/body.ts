@@ -21,7 +21,7 @@ export async function readBody({ headers, body }: Request, maxBytes: number): Pr
   const reader = body.getReader();
   for (;;) {
     const { done, value } = await reader.read().catch((cause: unknown) => {
-      throw cause instanceof ToolError ? cause : clientGone(cause); // a body fails for no other reason
+      throw cause instanceof ToolError ? cause : clientGoneError(cause); // a body fails for no other reason
     });
     if (done) return new TextDecoder("utf-8").decode(pieces.whole());
     length += value.byteLength;
@@ -31,6 +31,6 @@ export async function readBody({ headers, body }: Request, maxBytes: number): Pr
 }
 
 /** The error of a request whose client disconnected. */
-export function clientGone(cause?: unknown): ToolError {
+export function clientGoneError(cause?: unknown): ToolError {
   return new ToolError("cancelled", "The client has disconnected.", { outcome: "not_started", cause });
 }

@@ -3,7 +3,7 @@ import type { RequestHead } from "./request-head.ts";
 
 const ADDRESSES = new WeakMap<RequestHead, string>();
 
-export function keepAddress(request: Request, address: string | undefined): Request {
+export function storeAddress(request: Request, address: string | undefined): Request {
   if (address !== undefined) ADDRESSES.set(request, address);
   return request;
 }

@@ -1,10 +1,10 @@
 /** Answers common requests with Node's own objects: the platform's `Request` and `Response` cost more than most calls. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
-import { bytesOf, requestOf, targetOf } from "./node-request.ts";
+import { readBytes, toRequest, targetOf } from "./node-request.ts";
 import type { HeadRequest, HeaderReader, RequestHead } from "./request-head.ts";
-import type { WholeAnswer } from "./whole-answer.ts";
-import { endEarly, hasCome } from "./end-early.ts";
+import type { TextResponse } from "./whole-answer.ts";
+import { endResponseEarly, isFullyReceived } from "./end-early.ts";
 import { writeResponse } from "./write-response.ts";
 
 /** A request that can be answered without a `Request`. */
@@ -13,29 +13,29 @@ export interface DirectRequest extends HeadRequest {
   readonly signal: AbortSignal;
   cancel(): void;
   /** The `Request` with its body: the text if it was read, otherwise the unread body. */
-  whole(): Request;
+  toRequestWithBody(): Request;
 }
 
 /** Writes one response. Writes after its end, or after the client has disconnected, are dropped. */
 export interface DirectReply {
   /** Writes the whole response. */
-  json(status: number, text: string): void;
+  sendJson(status: number, text: string): void;
   /** Opens an event stream without an event, if none is open. */
-  open(): void;
+  openStream(): void;
   /** Writes an event; opens the stream if none is open. */
-  event(text: string): void;
+  sendEvent(text: string): void;
   /**
    * Like `event`, for notifications that replace one another: for a client that does not read, the latest is kept. Returns whether it was written.
    */
-  news(text: string): boolean;
+  sendNotification(text: string): boolean;
   /** Ends the event stream; if none is open, writes a response with this status and no body. */
   end(status: number): void;
 }
 
 /** A reply that also takes other kinds of responses. */
-export interface WholeReply extends DirectReply {
-  whole(answer: WholeAnswer): void;
-  response(response: Response, gone: AbortSignal): Promise<void>;
+export interface FullReply extends DirectReply {
+  sendText(answer: TextResponse): void;
+  sendResponse(sendResponse: Response, gone: AbortSignal): Promise<void>;
 }
 
 /**
@@ -43,17 +43,17 @@ export interface WholeReply extends DirectReply {
  *
  * @param read returns the whole body as text, to be called once the caller is known; undefined if the client disconnects first
  */
-export type DirectAnswer<Reply = WholeReply> = (
+export type DirectAnswer<Reply = FullReply> = (
   request: DirectRequest,
   read: () => Promise<string | undefined>,
   reply: Reply,
 ) => Promise<boolean>;
 
-export interface DirectHandler<Reply = WholeReply> {
+export interface DirectHandler<Reply = FullReply> {
   /** Headers of every response. @default none */
   readonly headers?: Readonly<Record<string, string>>;
   /** Returns the function for requests with this head; undefined if there is none. The body, if any, has a declared length and is unread. */
-  take(head: RequestHead): DirectAnswer<Reply> | undefined;
+  match(head: RequestHead): DirectAnswer<Reply> | undefined;
 }
 
 /** A request of Node. Its signal is made when it is first used. */
@@ -83,36 +83,36 @@ export class NodeRequest implements HeadRequest {
   get signal(): AbortSignal {
     if (this.#gone === undefined) {
       this.#gone = new AbortController();
-      if (this.#isGone) this.#gone.abort(GONE);
+      if (this.#isGone) this.#gone.abort(CONNECTION_CLOSED);
     }
     return this.#gone.signal;
   }
 
   cancel(): void {
     this.#isGone = true;
-    this.#gone?.abort(GONE);
+    this.#gone?.abort(CONNECTION_CLOSED);
   }
 
   /** Reads the whole body as text; undefined if the client disconnects first. @throws HttpError 408 if the client is too slow, as a rejection */
   async read(): Promise<string | undefined> {
-    const bytes = await bytesOf(this.#incoming, this.#clock);
+    const bytes = await readBytes(this.#incoming, this.#clock);
     this.text = bytes === undefined ? undefined : UTF8.decode(bytes);
     return this.text;
   }
 
   toRequest(): Request {
-    return requestOf(this.#incoming, { signal: this.signal, clock: this.#clock, text: "" });
+    return toRequest(this.#incoming, { signal: this.signal, clock: this.#clock, text: "" });
   }
 
-  whole(): Request {
-    return requestOf(this.#incoming, { signal: this.signal, clock: this.#clock, text: this.text });
+  toRequestWithBody(): Request {
+    return toRequest(this.#incoming, { signal: this.signal, clock: this.#clock, text: this.text });
   }
 }
 
 const UTF8 = new TextDecoder("utf-8");
 
 /** Made once: a new exception per response would cost as much as the response. */
-export const GONE = new DOMException("The connection is closed.", "AbortError");
+export const CONNECTION_CLOSED = new DOMException("The connection is closed.", "AbortError");
 
 function readerOf({ headers }: IncomingMessage): HeaderReader {
   return {
@@ -138,7 +138,7 @@ export class NodeReply implements DirectReply {
   readonly #outgoing: ServerResponse;
   readonly #clock: Clock;
   readonly #headers: Readonly<Record<string, string>> | undefined;
-  #isOver = false;
+  #hasEnded = false;
   #stopKeepingAlive: (() => void) | undefined;
   /** The latest notification, while it waits to be written. */
   #latest: string | undefined;
@@ -152,66 +152,66 @@ export class NodeReply implements DirectReply {
     this.#headers = headers;
   }
 
-  json(status: number, text: string): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+  sendJson(status: number, text: string): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#outgoing.writeHead(status, { ...this.#headers, "content-type": "application/json", "content-length": Buffer.byteLength(text) });
     this.#outgoing.end(text);
   }
 
-  whole({ status, headers, text, bytes }: WholeAnswer): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+  sendText({ status, headers, text, bytes }: TextResponse): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     const outgoing = this.#outgoing;
     const head: Record<string, string | number> = { ...this.#headers, ...headers };
     if (status !== 204) head["content-length"] = bytes;
     if (outgoing.req.complete) outgoing.writeHead(status, head).end(text);
-    else void this.#wholeEarly(status, head, text);
+    else void this.#sendBeforeBody(status, head, text);
   }
 
-  async #wholeEarly(status: number, head: Record<string, string | number>, text: string): Promise<void> {
+  async #sendBeforeBody(status: number, head: Record<string, string | number>, text: string): Promise<void> {
     const outgoing = this.#outgoing;
-    if (await hasCome(outgoing.req)) outgoing.writeHead(status, head).end(text);
-    else await endEarly(outgoing.writeHead(status, { ...head, connection: "close" }), text, this.#clock);
+    if (await isFullyReceived(outgoing.req)) outgoing.writeHead(status, head).end(text);
+    else await endResponseEarly(outgoing.writeHead(status, { ...head, connection: "close" }), text, this.#clock);
   }
 
-  async response(response: Response, gone: AbortSignal): Promise<void> {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    await writeResponse(response, this.#outgoing, { gone, clock: this.#clock });
+  async sendResponse(sendResponse: Response, gone: AbortSignal): Promise<void> {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    await writeResponse(sendResponse, this.#outgoing, { gone, clock: this.#clock });
   }
 
-  open(): void {
-    if (this.#isOver || this.#stopKeepingAlive !== undefined) return;
+  openStream(): void {
+    if (this.#hasEnded || this.#stopKeepingAlive !== undefined) return;
     this.#outgoing.writeHead(200, { ...this.#headers, ...EVENT_STREAM }).flushHeaders();
     this.#keepAlive();
   }
 
-  event(text: string): void {
-    if (this.#isOver) return;
+  sendEvent(text: string): void {
+    if (this.#hasEnded) return;
     this.#latest = undefined; // a waiting notification is out of date now
-    this.open();
+    this.openStream();
     this.#outgoing.write(`event: message\ndata: ${text}\n\n`);
   }
 
-  news(text: string): boolean {
+  sendNotification(text: string): boolean {
     const outgoing = this.#outgoing;
     if (outgoing.writableLength < MAX_UNREAD_BYTES) {
-      this.event(text);
+      this.sendEvent(text);
       return true;
     }
-    if (this.#latest === undefined && !this.#isOver) outgoing.once("drain", () => this.#catchUp());
+    if (this.#latest === undefined && !this.#hasEnded) outgoing.once("drain", () => this.#sendLatest());
     this.#latest = text;
     return false;
   }
 
-  #catchUp(): void {
-    if (this.#latest !== undefined) this.event(this.#latest);
+  #sendLatest(): void {
+    if (this.#latest !== undefined) this.sendEvent(this.#latest);
   }
 
   end(status: number): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#latest = undefined;
     this.#stopKeepingAlive?.();
     if (this.#stopKeepingAlive === undefined) this.#outgoing.writeHead(status, { ...this.#headers, "content-length": 0 });
@@ -221,7 +221,7 @@ export class NodeReply implements DirectReply {
   #keepAlive(): void {
     this.#stopKeepingAlive = this.#clock.timer(
       () => {
-        if (this.#isOver || this.#outgoing.destroyed) return;
+        if (this.#hasEnded || this.#outgoing.destroyed) return;
         if (this.#outgoing.writableLength < MAX_UNREAD_BYTES) this.#outgoing.write(": keepalive\n\n");
         this.#keepAlive();
       },

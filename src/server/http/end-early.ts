@@ -5,10 +5,10 @@ import type { Clock } from "../../core/ports.ts";
 /** A client that sends nothing for this long has finished, or does not read the response. */
 const SILENT_MS = 1_000;
 /** Maximum number of such intervals in which a client may keep sending an unread body: half a minute. */
-const MAX_LOOKS = 30;
+const MAX_INTERVALS = 30;
 
 /** Whether a request was received completely, so that its connection can be reused. A body sent with its head arrives one turn after it. */
-export async function hasCome(incoming: IncomingMessage): Promise<boolean> {
+export async function isFullyReceived(incoming: IncomingMessage): Promise<boolean> {
   if (!incoming.complete) await new Promise((resolve) => setImmediate(resolve));
   return incoming.complete;
 }
@@ -19,7 +19,7 @@ export async function hasCome(incoming: IncomingMessage): Promise<boolean> {
  *
  * @see https://www.rfc-editor.org/rfc/rfc9112#section-9.6
  */
-export async function endEarly(outgoing: ServerResponse, text: string, clock: Clock): Promise<void> {
+export async function endResponseEarly(outgoing: ServerResponse, text: string, clock: Clock): Promise<void> {
   const { req } = outgoing;
   if (text === "") outgoing.flushHeaders();
   else outgoing.write(text);
@@ -27,7 +27,7 @@ export async function endEarly(outgoing: ServerResponse, text: string, clock: Cl
     let isSending = false;
     let looks = 0;
     const look = (): void => {
-      if (!isSending || ++looks === MAX_LOOKS) return resolve();
+      if (!isSending || ++looks === MAX_INTERVALS) return resolve();
       isSending = false;
       cancel = clock.timer(look, SILENT_MS, { background: true });
     };

@@ -16,7 +16,7 @@ const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/u;
 
 /** Returns the response that refuses a request of an untrusted host or origin, or without the token; undefined if it is accepted. */
 export function refuseUntrusted(request: RequestHead, settings: HttpSettings): Response | undefined {
-  const distrust = distrustOf(request, settings);
+  const distrust = findDistrust(request, settings);
   if (distrust !== undefined) return refusal(403, `${distrust.reason} ${distrust.operatorHint}`);
   if (settings.token === undefined || hasToken(request.headers.get("authorization"), settings.token)) return undefined;
   return refusal(401, "A bearer token is needed.", { "www-authenticate": "Bearer" });
@@ -39,7 +39,7 @@ const OTHER_ORIGIN: Distrust = {
 };
 
 /** Checks the host name and the origin of a request. undefined if it is accepted. */
-export function distrustOf(request: RequestHead, trusted: Trusted): Distrust | undefined {
+export function findDistrust(request: RequestHead, trusted: Trusted): Distrust | undefined {
   const sentTo = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
   const host = HOST.exec(sentTo)?.[1];
   if (host === undefined || !trusted.allowedHosts.includes(host)) return OTHER_HOST;
@@ -51,7 +51,7 @@ export function distrustOf(request: RequestHead, trusted: Trusted): Distrust | u
 const HEALTH_PATHS: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 
 /** Whether a request is a health check. Those are answered for any host name: a load balancer uses the server's address, or sends none. */
-export function isHealth({ method, url }: Pick<RequestHead, "method" | "url">): boolean {
+export function isHealthCheck({ method, url }: Pick<RequestHead, "method" | "url">): boolean {
   return (method === "GET" || method === "HEAD") && HEALTH_PATHS.has(new URL(url).pathname);
 }
 
@@ -61,7 +61,7 @@ export function withoutOrigin({ method, url, headers }: RequestHead): RequestHea
 }
 
 /** Returns the response that refuses a request that cannot be a JSON message; undefined if it may be one. */
-export function refuseForm({ method, headers }: RequestHead): Response | undefined {
+export function refuseNonJson({ method, headers }: RequestHead): Response | undefined {
   if (method === "GET" || method === "DELETE") return undefined;
   if (method !== "POST") return refusal(405, `${method} is not supported.`, { allow: "POST, GET, DELETE" });
   if (!isJson(headers.get("content-type"))) return refusal(415, "The body must be application/json, in UTF-8.");

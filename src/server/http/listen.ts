@@ -1,18 +1,18 @@
 /** Listens on a port and answers requests with any function from `Request` to `Response`. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { withoutBasePath } from "../../core/base/base-path.ts";
-import { keepWith } from "../../core/base/keep-with.ts";
-import { systemCode } from "../../core/base/system-code.ts";
+import { retainWith } from "../../core/base/keep-with.ts";
+import { systemErrorCode } from "../../core/base/system-code.ts";
 import { ToolError, describeThrown, errorInfo } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
-import { endEarly } from "./end-early.ts";
+import { endResponseEarly } from "./end-early.ts";
 import { HttpError } from "./http-error.ts";
-import { GONE, NodeReply, NodeRequest, type DirectHandler } from "./direct.ts";
-import { refuseAmbiguous, requestOf, settleTarget } from "./node-request.ts";
+import { CONNECTION_CLOSED, NodeReply, NodeRequest, type DirectHandler } from "./direct.ts";
+import { refuseAmbiguous, toRequest, normalizeTarget } from "./node-request.ts";
 import { OpenResponses } from "./open-responses.ts";
-import { problemAnswer, problemOf } from "./problem.ts";
-import { closeQuiet } from "./quiet-connections.ts";
+import { problemResponse, toProblem } from "./problem.ts";
+import { closeQuietConnections } from "./quiet-connections.ts";
 import { plainHeaders } from "./security-headers.ts";
 import { answerUnparsed, methodNotSupported } from "./unparsed.ts";
 import { writeResponse } from "./write-response.ts";
@@ -50,7 +50,7 @@ export interface PortListener {
   close(work: () => Promise<void>): Promise<void>;
 }
 
-/** Limits of the HTTP server. Slow headers must not accumulate; bodies are limited by `BodyPace`, which gives long ones more time. */
+/** Limits of the HTTP server. Slow headers must not accumulate; bodies are limited by `BodyTimeout`, which gives long ones more time. */
 const LIMITS = { headersTimeout: 10_000, requestTimeout: 0, connectionsCheckingInterval: 5_000, maxHeaderSize: 16_384 } as const;
 
 /** How long clients may take to read their last response when the server stops, in milliseconds. */
@@ -76,9 +76,9 @@ export async function listenOn(
     answering.add(answered);
     void answered.then(() => answering.delete(answered));
   });
-  closeQuiet(server, { open, unreadMs, idleMs });
+  closeQuietConnections(server, { open, unreadMs, idleMs });
   answerUnparsed(server, { open, clock });
-  await listening(server, port, host);
+  await startListening(server, port, host);
   const address = server.address();
   const actual = typeof address === "object" && address !== null ? address.port : port;
   return {
@@ -97,18 +97,18 @@ export async function listenOn(
   };
 }
 
-async function listening(server: Server, port: number, host: string): Promise<void> {
+async function startListening(server: Server, port: number, host: string): Promise<void> {
   const unusable = (why: string, cause?: Error): ToolError =>
     new ToolError("unavailable", `The port ${port} of ${host} cannot be used: ${why}.`, { cause });
-  if (!mayListen()) throw unusable("this process may not use the network (node --permission: --allow-net)");
+  if (!canListen()) throw unusable("this process may not use the network (node --permission: --allow-net)");
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) => reject(unusable(whyNot(error), error)));
+    server.once("error", (error) => reject(unusable(describeListenError(error), error)));
     server.listen(port, host, resolve);
   });
 }
 
 /** Whether `node --permission` lets the process listen, in versions with `--allow-net`. `listen` would throw an error that ends the process. */
-function mayListen(): boolean {
+function canListen(): boolean {
   return !process.allowedNodeEnvironmentFlags.has("--allow-net") || (process.permission?.has("net") ?? true);
 }
 
@@ -119,8 +119,8 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ["ENOTFOUND", "the name has no address"],
 ]);
 
-function whyNot(error: Error): string {
-  const code = systemCode(error);
+function describeListenError(error: Error): string {
+  const code = systemErrorCode(error);
   const reason = REASONS.get(code ?? "");
   return reason === undefined ? describeThrown(error) : `${reason} (${code})`;
 }
@@ -130,26 +130,26 @@ interface HttpExchange {
   readonly outgoing: ServerResponse;
 }
 
-interface Answerers {
+interface RequestHandlers {
   readonly handler: FetchHandler;
   readonly direct: readonly DirectHandler[];
   readonly clock: Clock;
   readonly basePath: string;
 }
 
-async function answer({ handler, direct, clock, basePath }: Answerers, exchange: HttpExchange): Promise<void> {
+async function answer({ handler, direct, clock, basePath }: RequestHandlers, exchange: HttpExchange): Promise<void> {
   const { incoming, outgoing } = exchange;
   refuseAmbiguous(incoming);
   if (incoming.method === "TRACE") throw methodNotSupported("TRACE");
   if (incoming.url === "*") return await answerAsterisk(exchange, clock);
-  settleTarget(incoming);
+  normalizeTarget(incoming);
   incoming.url = withoutBasePath(incoming.url ?? "/", basePath);
   const { headers } = incoming;
   if (headers["content-length"] === undefined && headers["transfer-encoding"] !== undefined)
-    return await pass({ handler, clock }, exchange);
+    return await handleWithFetch({ handler, clock }, exchange);
   const request = new NodeRequest(incoming, clock);
   for (const taker of direct) {
-    const taken = taker.take(request);
+    const taken = taker.match(request);
     if (taken === undefined) continue;
     const closed = new Promise<void>((resolve) => {
       outgoing.once("close", () => {
@@ -159,36 +159,36 @@ async function answer({ handler, direct, clock, basePath }: Answerers, exchange:
     });
     outgoing.on("error", () => request.cancel());
     if (await taken(request, () => request.read(), new NodeReply(outgoing, { clock, headers: taker.headers }))) return await closed;
-    return await pass({ handler, clock }, exchange, request.text);
+    return await handleWithFetch({ handler, clock }, exchange, request.text);
   }
-  await pass({ handler, clock }, exchange);
+  await handleWithFetch({ handler, clock }, exchange);
 }
 
 /** Answers a request for the server as a whole. @see https://www.rfc-editor.org/rfc/rfc9110#section-9.3.7 */
 async function answerAsterisk({ incoming, outgoing }: HttpExchange, clock: Clock): Promise<void> {
   if (incoming.method !== "OPTIONS")
     throw new HttpError(400, "invalid_argument", "Only OPTIONS can have the target *.", { hint: "Send a path, such as /openapi.json." });
-  await endEarly(outgoing.writeHead(204, { ...plainHeaders({}), allow: "GET, HEAD, POST, DELETE", connection: "close" }), "", clock);
+  await endResponseEarly(outgoing.writeHead(204, { ...plainHeaders({}), allow: "GET, HEAD, POST, DELETE", connection: "close" }), "", clock);
 }
 
 /** Answers a request that failed before a handler answered it. */
 function refuse(outgoing: ServerResponse, error: HttpError, clock: Clock): Promise<void> {
-  const { status, headers, text } = problemAnswer(problemOf(errorInfo(error), { status: error.status }));
-  return endEarly(outgoing.writeHead(status, { ...plainHeaders({}), ...headers, connection: "close" }), text, clock);
+  const { status, headers, text } = problemResponse(toProblem(errorInfo(error), { status: error.status }));
+  return endResponseEarly(outgoing.writeHead(status, { ...plainHeaders({}), ...headers, connection: "close" }), text, clock);
 }
 
 /** @param read the body as text, if it has been read */
-async function pass(
-  { handler, clock }: Pick<Answerers, "handler" | "clock">,
+async function handleWithFetch(
+  { handler, clock }: Pick<RequestHandlers, "handler" | "clock">,
   { incoming, outgoing }: HttpExchange,
   read?: string,
 ): Promise<void> {
   const gone = new AbortController();
-  const abort = (): void => gone.abort(GONE);
+  const abort = (): void => gone.abort(CONNECTION_CLOSED);
   outgoing.on("close", abort);
   outgoing.on("error", abort);
   if (outgoing.destroyed) abort();
-  const request = requestOf(incoming, { signal: gone.signal, clock, text: read });
-  keepWith(outgoing, request);
+  const request = toRequest(incoming, { signal: gone.signal, clock, text: read });
+  retainWith(outgoing, request);
   await writeResponse(await handler(request), outgoing, { gone: gone.signal, clock });
 }

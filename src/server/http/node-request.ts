@@ -1,11 +1,11 @@
 /** Converts Node's requests to the platform's `Request`, and reads their bodies. */
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import type { Clock } from "../../core/ports.ts";
 import { Pieces } from "../../core/pieces.ts";
-import { BodyPace } from "./body-pace.ts";
-import { keepAddress } from "./client-address.ts";
+import { BodyTimeout } from "./body-pace.ts";
+import { storeAddress } from "./client-address.ts";
 import { HttpError } from "./http-error.ts";
 
 /**
@@ -13,7 +13,7 @@ import { HttpError } from "./http-error.ts";
  *
  * @see https://www.rfc-editor.org/rfc/rfc9112#section-3.2
  */
-export function settleTarget(incoming: IncomingMessage): void {
+export function normalizeTarget(incoming: IncomingMessage): void {
   const { url = "/", headers } = incoming;
   if (url.startsWith("/")) return;
   const absolute = /^https?:\/\/([^/?#]*)(.*)$/iu.exec(url);
@@ -52,7 +52,7 @@ export function refuseAmbiguous(incoming: Pick<IncomingMessage, "headers" | "raw
   if (incoming.httpVersion === "1.0")
     throw new HttpError(400, "invalid_argument", "A request in HTTP/1.0 cannot have a Transfer-Encoding.", { hint });
   if (coding.toLowerCase() !== "chunked")
-    throw new HttpError(501, "invalid_argument", `The Transfer-Encoding ${quoted(coding)} is not supported.`, { hint });
+    throw new HttpError(501, "invalid_argument", `The Transfer-Encoding ${quoteValue(coding)} is not supported.`, { hint });
 }
 
 /** The URL of a request. Its host is a placeholder, since only the path is used. */
@@ -61,19 +61,19 @@ export function targetOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
 }
 
 /** Reads the whole body; undefined if the client disconnects first. @throws HttpError 408 if the client is too slow, as a rejection */
-export function bytesOf(incoming: IncomingMessage, clock: Clock): Promise<Uint8Array | undefined> {
+export function readBytes(incoming: IncomingMessage, clock: Clock): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     if (incoming.destroyed) return resolve(undefined); // no more events would come
     const pieces = new Pieces();
-    const pace = new BodyPace(clock);
+    const pace = new BodyTimeout(clock);
     const end = (bytes: Uint8Array | undefined): void => {
-      pace.rest();
+      pace.stop();
       resolve(bytes);
     };
-    pace.wait(reject);
+    pace.start(reject);
     incoming.on("data", (chunk: Uint8Array) => {
       pieces.add(chunk);
-      pace.came(chunk.byteLength);
+      pace.recordBytes(chunk.byteLength);
     });
     incoming.once("end", () => end(pieces.whole()));
     incoming.once("close", () => end(undefined));
@@ -82,7 +82,7 @@ export function bytesOf(incoming: IncomingMessage, clock: Clock): Promise<Uint8A
 
 const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
-export interface RequestParts {
+export interface ToRequestOptions {
   /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
@@ -90,11 +90,11 @@ export interface RequestParts {
   readonly text?: string | undefined;
 }
 
-export function requestOf(incoming: IncomingMessage, parts: RequestParts): Request {
-  return keepAddress(platformRequest(incoming, parts), incoming.socket.remoteAddress);
+export function toRequest(incoming: IncomingMessage, parts: ToRequestOptions): Request {
+  return storeAddress(platformRequest(incoming, parts), incoming.socket.remoteAddress);
 }
 
-function platformRequest(incoming: IncomingMessage, { signal, clock, text }: RequestParts): Request {
+function platformRequest(incoming: IncomingMessage, { signal, clock, text }: ToRequestOptions): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(incoming.headers)) {
     if (value !== undefined) headers.set(name, typeof value === "string" ? value : value.join(", "));
@@ -116,7 +116,7 @@ function smallBody(incoming: IncomingMessage, clock: Clock): ReadableStream<Uint
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const bytes = await bytesOf(incoming, clock);
+        const bytes = await readBytes(incoming, clock);
         if (bytes === undefined) return controller.error(new Error("The client has disconnected."));
         if (bytes.length > 0) controller.enqueue(bytes);
         controller.close();
@@ -130,19 +130,19 @@ function smallBody(incoming: IncomingMessage, clock: Clock): ReadableStream<Uint
 function largeBody(incoming: IncomingMessage, clock: Clock): ReadableStream<Uint8Array> {
   // Node's web streams are the standard ones; only their types differ.
   const reader = (Readable.toWeb(incoming) as ReadableStream<Uint8Array>).getReader();
-  const pace = new BodyPace(clock);
+  const pace = new BodyTimeout(clock);
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         const { promise: late, reject } = Promise.withResolvers<never>();
-        pace.wait(reject);
+        pace.start(reject);
         try {
           const { done, value } = await Promise.race([reader.read(), late]);
           if (done) return controller.close();
-          pace.came(value.byteLength);
+          pace.recordBytes(value.byteLength);
           controller.enqueue(value);
         } finally {
-          pace.rest();
+          pace.stop();
         }
       },
     },

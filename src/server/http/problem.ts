@@ -2,9 +2,9 @@
 import { ERROR_CODES, type ErrorCode, type Outcome } from "../../core/error-codes.ts";
 import type { ErrorInfo } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { visibleText } from "../../core/base/visible-text.ts";
-import { WholeAnswer } from "./whole-answer.ts";
-import { capital } from "../../core/base/wording.ts";
+import { escapeInvisible } from "../../core/base/visible-text.ts";
+import { TextResponse } from "./whole-answer.ts";
+import { capitalize } from "../../core/base/wording.ts";
 
 /** An error as `application/problem+json`: no stack, no cause. */
 export interface Problem {
@@ -35,27 +35,27 @@ export interface ProblemOptions {
 }
 
 /** Makes the problem of an error. Invisible characters are escaped in its texts, which may quote third-party text. */
-export function problemOf(error: ErrorInfo, { status, callId }: ProblemOptions = {}): Problem {
+export function toProblem(error: ErrorInfo, { status, callId }: ProblemOptions = {}): Problem {
   const { code, message, retryable, outcome, details } = error;
   const hint = error.hint ?? error.operatorHint;
   return {
     type: `urn:haft:error:${code}`,
-    title: capital(code.replaceAll("_", " ")),
+    title: capitalize(code.replaceAll("_", " ")),
     status: status ?? ERROR_CODES[code].http,
-    detail: visibleText(message),
+    detail: escapeInvisible(message),
     code,
     retryable,
     outcome,
     ...omitUndefined({
-      hint: hint === undefined ? undefined : visibleText(hint),
+      hint: hint === undefined ? undefined : escapeInvisible(hint),
       callId,
-      details: details?.map((line) => visibleText(line)),
+      details: details?.map((line) => escapeInvisible(line)),
     }),
   };
 }
 
-export function problemAnswer(problem: Problem, headers: Readonly<Record<string, string>> = {}): WholeAnswer {
-  return new WholeAnswer(
+export function problemResponse(problem: Problem, headers: Readonly<Record<string, string>> = {}): TextResponse {
+  return new TextResponse(
     problem.status,
     { "content-type": PROBLEM_TYPE, "cache-control": "no-store", ...headers },
     JSON.stringify(problem),

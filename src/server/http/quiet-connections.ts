@@ -3,7 +3,7 @@ import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import type { OpenResponses } from "./open-responses.ts";
 
-export interface QuietOptions {
+export interface QuietConnectionOptions {
   readonly open: OpenResponses;
   /** How long a client may read nothing of its responses, in milliseconds. */
   readonly unreadMs: number;
@@ -20,7 +20,7 @@ const MORE = 1 / 8;
  * A connection is closed only when everything received on it has been read. After the process was busy, Node runs timers before it reads sockets, and
  * would close a connection on which the next request waits: its client could not know whether that request was started.
  */
-export function closeQuiet(server: Server, { open, unreadMs, idleMs }: QuietOptions): void {
+export function closeQuietConnections(server: Server, { open, unreadMs, idleMs }: QuietConnectionOptions): void {
   server.timeout = unreadMs;
   server.keepAliveTimeout = idleMs;
   server.keepAliveTimeoutBuffer = idleMs * MORE;

@@ -1,5 +1,5 @@
 /** Security headers of every response, and CORS for pages of allowed origins. */
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 
@@ -52,7 +52,7 @@ const PREFLIGHT_SECONDS = "600";
 export function securityHeaders(options: SecurityHeadersOptions = {}): Middleware {
   checkKnownKeys(options, { corsOrigins: "strings" }, "securityHeaders()");
   const { corsOrigins = [] } = options;
-  const origins = new Set(corsOrigins.map(checkedOrigin));
+  const origins = new Set(corsOrigins.map(checkOrigin));
   return async (request, answer) => {
     const origin = request.headers.get("origin");
     const isAllowed = origin !== null && origins.has(origin);
@@ -89,7 +89,7 @@ function allow(headers: Headers, origin: string, asked: string | undefined): voi
   headers.set("access-control-max-age", PREFLIGHT_SECONDS);
 }
 
-function checkedOrigin(origin: string): string {
+function checkOrigin(origin: string): string {
   if (
     typeof origin === "string" &&
     URL.canParse(origin) &&
@@ -98,7 +98,7 @@ function checkedOrigin(origin: string): string {
     new URL(origin).origin === origin
   )
     return origin;
-  throw new ToolError("invalid_argument", `${quoted(origin)} is not the origin of a page.`, {
+  throw new ToolError("invalid_argument", `${quoteValue(origin)} is not the origin of a page.`, {
     hint: "Write only scheme, host and port, such as https://app.example: no path, no wildcard.",
   });
 }

@@ -6,7 +6,7 @@ import type { Clock } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
 import { HttpError } from "./http-error.ts";
 import type { OpenResponses } from "./open-responses.ts";
-import { problemAnswer, problemOf } from "./problem.ts";
+import { problemResponse, toProblem } from "./problem.ts";
 import { plainHeaders } from "./security-headers.ts";
 
 export function answerUnparsed(server: Server, { open, clock }: { readonly open: OpenResponses; readonly clock: Clock }): void {
@@ -49,7 +49,7 @@ function refusalOf({ code, reason }: { readonly code?: string | undefined; reado
 
 /** A whole response, after which the connection is closed. */
 function responseText(error: HttpError, clock: Clock): string {
-  const { status, headers, text, bytes } = problemAnswer(problemOf(errorInfo(error), { status: error.status }));
+  const { status, headers, text, bytes } = problemResponse(toProblem(errorInfo(error), { status: error.status }));
   const date = new Date(clock.wallTime()).toUTCString();
   const head = Object.entries({ ...plainHeaders({}), ...headers, date, "content-length": bytes, connection: "close" });
   const lines = head.map(([name, value]) => `${name}: ${value}`);

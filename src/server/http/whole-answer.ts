@@ -1,8 +1,8 @@
 /** A response whose text is complete before any of it is sent. */
 import { Buffer } from "node:buffer";
-import { wholeResponse } from "./whole-text.ts";
+import { createTextResponse } from "./whole-text.ts";
 
-export class WholeAnswer {
+export class TextResponse {
   readonly status: number;
   /** By lower-case name, without `content-length`. */
   readonly headers: Readonly<Record<string, string>>;
@@ -19,13 +19,13 @@ export class WholeAnswer {
   }
 
   /** Returns a copy with one more header. */
-  with(name: string, value: string): WholeAnswer {
-    return new WholeAnswer(this.status, { ...this.headers, [name]: value }, this.text);
+  with(name: string, value: string): TextResponse {
+    return new TextResponse(this.status, { ...this.headers, [name]: value }, this.text);
   }
 
   toResponse(): Response {
     const { status, headers, text, bytes } = this;
     if (status === 204) return new Response(null, { status, headers });
-    return wholeResponse(text, { status, headers: { ...headers, "content-length": String(bytes) } });
+    return createTextResponse(text, { status, headers: { ...headers, "content-length": String(bytes) } });
   }
 }

@@ -3,13 +3,13 @@
 const texts = new WeakMap<Response, string>();
 
 /** Like `new Response`, and remembers the text. Another response made from its body has no text, and is read as a stream. */
-export function wholeResponse(text: string, init: ResponseInit): Response {
+export function createTextResponse(text: string, init: ResponseInit): Response {
   const response = new Response(text, init);
   texts.set(response, text);
   return response;
 }
 
 /** The text of a response whose body is unread; undefined if it is not known. */
-export function wholeText(response: Response): string | undefined {
+export function readTextOfResponse(response: Response): string | undefined {
   return response.bodyUsed ? undefined : texts.get(response);
 }

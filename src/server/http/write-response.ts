@@ -2,8 +2,8 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
-import { endEarly, hasCome } from "./end-early.ts";
-import { wholeText } from "./whole-text.ts";
+import { endResponseEarly, isFullyReceived } from "./end-early.ts";
+import { readTextOfResponse } from "./whole-text.ts";
 
 interface WriteResponsePorts {
   /** Aborts when the client has disconnected. */
@@ -14,12 +14,12 @@ interface WriteResponsePorts {
 /** Writes the response. Resolves when the last of it has been handed to the system, or the client has disconnected. */
 export async function writeResponse(response: Response, outgoing: ServerResponse, { gone, clock }: WriteResponsePorts): Promise<void> {
   const incoming = outgoing.req;
-  const isWhole = incoming.complete || (await hasCome(incoming));
+  const isWhole = incoming.complete || (await isFullyReceived(incoming));
   outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), ...(isWhole ? {} : { connection: "close" }) });
-  const text = incoming.method === "HEAD" ? undefined : wholeText(response);
+  const text = incoming.method === "HEAD" ? undefined : readTextOfResponse(response);
   if (text === undefined && response.body !== null && incoming.method !== "HEAD") await copy(response.body, outgoing, gone);
-  if (incoming.complete || gone.aborted) return await ended(outgoing, { text, gone });
-  await endEarly(outgoing, text ?? "", clock);
+  if (incoming.complete || gone.aborted) return await endResponse(outgoing, { text, gone });
+  await endResponseEarly(outgoing, text ?? "", clock);
 }
 
 /** Copies the body, no faster than the client reads (back-pressure). */
@@ -31,7 +31,7 @@ async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, 
     for (;;) {
       const { done, value } = await reader.read();
       if (done || gone.aborted) return;
-      if (!outgoing.write(value)) await drained(outgoing, gone);
+      if (!outgoing.write(value)) await waitUntilDrained(outgoing, gone);
     }
   } catch (thrown: unknown) {
     if (!gone.aborted) throw thrown; // the source fails when the client disconnects
@@ -41,7 +41,7 @@ async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, 
 }
 
 /** Ends the response. Resolves when the last of it has been handed to the system, or the client has disconnected. */
-function ended(outgoing: ServerResponse, { text, gone }: { readonly text: string | undefined; readonly gone: AbortSignal }): Promise<void> {
+function endResponse(outgoing: ServerResponse, { text, gone }: { readonly text: string | undefined; readonly gone: AbortSignal }): Promise<void> {
   if (gone.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     gone.addEventListener("abort", () => resolve(), { once: true });
@@ -50,7 +50,7 @@ function ended(outgoing: ServerResponse, { text, gone }: { readonly text: string
   });
 }
 
-function drained(outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
+function waitUntilDrained(outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
   if (gone.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     outgoing.once("drain", resolve);

@@ -12,8 +12,8 @@ interface Watch {
   readonly uri: string;
   readonly visible: Visibility | undefined;
   /** The server that is subscribed to, and how to leave it; undefined while no server is known to have the resource. */
-  joined: { readonly source: Source; readonly leave: () => void } | undefined;
-  isSought: boolean;
+  active: { readonly source: Source; readonly unsubscribe: () => void } | undefined;
+  isSearching: boolean;
   /** Whether the lists have changed since the current search for the server began. */
   isStale: boolean;
 }
@@ -25,21 +25,21 @@ interface Watched {
 }
 
 /** Receives announcements: one connection, or all connections of one handler. */
-export interface Audience {
+export interface ChangeListener {
   toolsChanged(): void;
   /** @param source the source whose list changed; undefined if sources were added or removed */
   promptsChanged(source?: Source): void;
   resourcesChanged(source?: Source): void;
   resourceUpdated(uri: string, source: Source): void;
-  logged(params: JsonObject, source: Source): void;
+  messageLogged(params: JsonObject, source: Source): void;
 }
 
-export class Announcer {
+export class ChangeNotifier {
   readonly #runtime: Runtime;
   readonly #peers: Peers;
-  readonly #audiences = new Set<Audience>();
+  readonly #audiences = new Set<ChangeListener>();
   /** Functions that stop listening to each source. */
-  readonly #heard = new Map<Source, () => void>();
+  readonly #sourceListeners = new Map<Source, () => void>();
   readonly #watches = new Set<Watch>();
   readonly #watched = new Map<Source, Map<string, Watched>>();
   readonly #unsubscribe: () => void;
@@ -50,32 +50,32 @@ export class Announcer {
     this.#runtime = runtime;
     this.#peers = peers;
     this.#version = runtime.registry.version;
-    this.#usable = usable(peers);
-    this.#hearSources();
+    this.#usable = listUsableSources(peers);
+    this.#listenToSources();
     this.#unsubscribe = runtime.subscribe((event) => {
-      if (event.type.startsWith("toolset-")) this.check();
+      if (event.type.startsWith("toolset-")) this.announceChanges();
     });
   }
 
   /** Adds an audience. Returns a function that removes it. */
-  add(audience: Audience): () => void {
+  add(audience: ChangeListener): () => void {
     this.#audiences.add(audience);
     return () => void this.#audiences.delete(audience);
   }
 
   /** Announces whether tools, or sources of prompts or resources, were added, removed or changed since the last check. */
-  check(): void {
+  announceChanges(): void {
     const { version } = this.#runtime.registry;
     const before = this.#usable;
-    this.#usable = usable(this.#peers);
+    this.#usable = listUsableSources(this.#peers);
     const [prompts, resources] = [!isSame(before.prompts, this.#usable.prompts), !isSame(before.resources, this.#usable.resources)];
     const tools = version !== this.#version;
     if (!tools && !prompts && !resources) return;
     this.#version = version;
-    this.#hearSources();
-    if (tools) this.#tell((audience) => audience.toolsChanged());
-    if (prompts) this.#tell((audience) => audience.promptsChanged());
-    if (resources) this.#tell((audience) => audience.resourcesChanged());
+    this.#listenToSources();
+    if (tools) this.#notifyAll((audience) => audience.toolsChanged());
+    if (prompts) this.#notifyAll((audience) => audience.promptsChanged());
+    if (resources) this.#notifyAll((audience) => audience.resourcesChanged());
   }
 
   /**
@@ -84,48 +84,48 @@ export class Announcer {
    * the resource first by then, the subscription moves there.
    */
   watch(uri: string, visible: Visibility | undefined): () => void {
-    const watch: Watch = { uri, visible, joined: undefined, isSought: false, isStale: false };
+    const watch: Watch = { uri, visible, active: undefined, isSearching: false, isStale: false };
     this.#watches.add(watch);
-    void this.#seek(watch);
+    void this.#findSource(watch);
     return () => {
-      if (this.#watches.delete(watch)) watch.joined?.leave();
+      if (this.#watches.delete(watch)) watch.active?.unsubscribe();
     };
   }
 
   /** Searches the server of each watch again, and repeats subscriptions that servers did not take. */
-  #seekAll(): void {
+  #refreshSubscriptions(): void {
     const sources = new Set(this.#peers.sources());
     for (const watch of this.#watches) {
-      if (watch.joined !== undefined && !sources.has(watch.joined.source)) {
-        watch.joined.leave();
-        watch.joined = undefined;
+      if (watch.active !== undefined && !sources.has(watch.active.source)) {
+        watch.active.unsubscribe();
+        watch.active = undefined;
       }
-      void this.#seek(watch);
+      void this.#findSource(watch);
     }
     for (const [source, resources] of this.#watched)
       for (const [uri, watched] of resources) if (!watched.isSubscribed) void subscribe(source, uri, watched);
   }
 
   /** Finds the server of a watched resource; moves the subscription if another server has the resource now. */
-  async #seek(watch: Watch): Promise<void> {
-    watch.isStale = watch.isSought;
-    if (watch.isSought) return;
+  async #findSource(watch: Watch): Promise<void> {
+    watch.isStale = watch.isSearching;
+    if (watch.isSearching) return;
     const { uri, visible } = watch;
-    watch.isSought = true;
+    watch.isSearching = true;
     const asker = { signal: AbortSignal.timeout(SEEK_TIMEOUT_MS), visible };
     const source = await this.#peers.findOwner(uri, asker).catch(() => undefined); // like no server
-    watch.isSought = false;
+    watch.isSearching = false;
     if (!this.#watches.has(watch)) return;
-    if (watch.isStale) return await this.#seek(watch); // the server found may be gone
-    if (source === undefined || source === watch.joined?.source) return;
-    const before = watch.joined;
-    watch.joined = { source, leave: this.#join(source, uri) };
+    if (watch.isStale) return await this.#findSource(watch); // the server found may be gone
+    if (source === undefined || source === watch.active?.source) return;
+    const before = watch.active;
+    watch.active = { source, unsubscribe: this.#subscribeShared(source, uri) };
     if (before === undefined) return;
-    before.leave();
-    this.#tell((audience) => audience.resourceUpdated(uri, source)); // another server may have other contents
+    before.unsubscribe();
+    this.#notifyAll((audience) => audience.resourceUpdated(uri, source)); // another server may have other contents
   }
 
-  #join(source: Source, uri: string): () => void {
+  #subscribeShared(source: Source, uri: string): () => void {
     const resources = getOrAdd(this.#watched, source, () => new Map<string, Watched>());
     const watched = getOrAdd(resources, uri, () => ({ count: 0, isSubscribed: false }));
     if (watched.count++ === 0) void subscribe(source, uri, watched);
@@ -139,51 +139,51 @@ export class Announcer {
 
   close(): void {
     this.#unsubscribe();
-    for (const stop of this.#heard.values()) stop();
-    this.#heard.clear();
+    for (const stop of this.#sourceListeners.values()) stop();
+    this.#sourceListeners.clear();
     this.#audiences.clear();
-    for (const watch of this.#watches) watch.joined?.leave();
+    for (const watch of this.#watches) watch.active?.unsubscribe();
     this.#watches.clear();
   }
 
-  #hearSources(): void {
+  #listenToSources(): void {
     const sources = new Set(this.#peers.sources());
-    for (const [source, stop] of this.#heard) {
+    for (const [source, stop] of this.#sourceListeners) {
       if (sources.has(source)) continue;
       stop();
-      this.#heard.delete(source);
+      this.#sourceListeners.delete(source);
     }
     for (const source of sources) {
-      if (source.onNotification === undefined || this.#heard.has(source)) continue;
-      this.#heard.set(
+      if (source.onNotification === undefined || this.#sourceListeners.has(source)) continue;
+      this.#sourceListeners.set(
         source,
-        source.onNotification((notification) => this.#pass(notification, source)),
+        source.onNotification((notification) => this.#handleNotification(notification, source)),
       );
     }
-    this.#peers.forget();
-    this.#seekAll();
+    this.#peers.clearLists();
+    this.#refreshSubscriptions();
   }
 
-  #pass({ method, params }: PeerNotification, source: Source): void {
+  #handleNotification({ method, params }: PeerNotification, source: Source): void {
     switch (method) {
       case "notifications/message":
-        return this.#tell((audience) => audience.logged(params, source));
+        return this.#notifyAll((audience) => audience.messageLogged(params, source));
       case "notifications/prompts/list_changed":
-        this.#peers.forget(source);
-        return this.#tell((audience) => audience.promptsChanged(source));
+        this.#peers.clearLists(source);
+        return this.#notifyAll((audience) => audience.promptsChanged(source));
       case "notifications/resources/list_changed":
-        this.#peers.forget(source);
-        this.#seekAll();
-        return this.#tell((audience) => audience.resourcesChanged(source));
+        this.#peers.clearLists(source);
+        this.#refreshSubscriptions();
+        return this.#notifyAll((audience) => audience.resourcesChanged(source));
       case "notifications/resources/updated": {
         const uri = isJsonObject(params) ? params["uri"] : undefined;
-        return typeof uri === "string" ? this.#tell((audience) => audience.resourceUpdated(uri, source)) : undefined;
+        return typeof uri === "string" ? this.#notifyAll((audience) => audience.resourceUpdated(uri, source)) : undefined;
       }
       case "notifications/tools/list_changed": // the runtime lists the tools again and announces the change itself
     }
   }
 
-  #tell(tell: (audience: Audience) => void): void {
+  #notifyAll(tell: (audience: ChangeListener) => void): void {
     for (const audience of this.#audiences) tell(audience);
   }
 }
@@ -209,8 +209,8 @@ async function unsubscribe(source: Source, uri: string): Promise<void> {
   }
 }
 
-function usable(peers: Peers): Readonly<Record<"prompts" | "resources", readonly unknown[]>> {
-  return { prompts: peers.usable("prompts"), resources: peers.usable("resources") };
+function listUsableSources(peers: Peers): Readonly<Record<"prompts" | "resources", readonly unknown[]>> {
+  return { prompts: peers.listUsable("prompts"), resources: peers.listUsable("resources") };
 }
 
 function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {

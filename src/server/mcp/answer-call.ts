@@ -3,34 +3,34 @@ import { artifactId, type Artifact, type ArtifactStore } from "../../core/artifa
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ContentPart } from "../../core/content.ts";
-import { fileData } from "../../core/data-uri.ts";
+import { readFileData } from "../../core/data-uri.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { hadBytes } from "../../policy/results/artifact-parts.ts";
-import { changeTexts } from "../../policy/results/data-urls.ts";
+import { hasReplacedBytes } from "../../policy/results/artifact-parts.ts";
+import { mapTexts } from "../../policy/results/data-urls.ts";
 import { attachContent } from "../../session/attach-artifacts.ts";
 import type { CallClient } from "./call-client.ts";
 import { toCallAnswer, type CallAnswer } from "./call-result.ts";
 import { hasScope } from "../auth/principal.ts";
-import type { Caller, CallServing } from "./serving.ts";
+import type { Caller, CallHandlerContext } from "./serving.ts";
 
 export interface AnsweredCall {
-  readonly serving: CallServing;
+  readonly serving: CallHandlerContext;
   readonly client: CallClient;
   /** undefined if the tool no longer exists. */
   readonly tool: Tool | undefined;
 }
 
 /** Converts a result. @throws a protocol error if the tool needed a capability that a client of 2026-07-28 does not offer, as a rejection */
-export async function answerOf(
+export async function toClientResult(
   result: ToolResult,
   { serving: { gateway, server, info }, client, tool }: AnsweredCall,
 ): Promise<JsonObject> {
-  if (result.status !== "ok" && client.missing !== undefined && client.era === "modern")
-    throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { ...client.missing } });
-  const options = { artifacts: gateway.runtime.artifacts, promised: tool?.outputSchema !== undefined, readsAll: mayRead(info.caller) };
-  return projected(
+  if (result.status !== "ok" && client.missingCapabilities !== undefined && client.era === "modern")
+    throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { ...client.missingCapabilities } });
+  const options = { artifacts: gateway.runtime.artifacts, promised: tool?.outputSchema !== undefined, readsAll: canReadArtifacts(info.caller) };
+  return projectAnswer(
     server.projectCallToolResult.bind(server),
     toCallAnswer(await withFiles(result, options), tool, server.getNegotiatedProtocolVersion()),
     tool?.outputSchema,
@@ -38,7 +38,7 @@ export async function answerOf(
 }
 
 /** Whether the caller may read every artifact: an answer can contain an address made up by the caller, and the id does not say who owns the file. */
-function mayRead({ principal }: Caller): boolean {
+function canReadArtifacts({ principal }: Caller): boolean {
   return principal === undefined || (principal.sessionId === undefined && hasScope(principal, "read"));
 }
 
@@ -55,7 +55,7 @@ async function withFiles(result: ToolResult, { artifacts, promised, readsAll }: 
   const { content, output } = result;
   if (artifacts === undefined || result.status !== "ok") return result;
   try {
-    const attached = content === undefined ? undefined : await attachContent(content, artifacts, readsAll ? undefined : hadBytes);
+    const attached = content === undefined ? undefined : await attachContent(content, artifacts, readsAll ? undefined : hasReplacedBytes);
     const shown = attached !== undefined && readsAll ? await withBytes(attached, artifacts) : attached;
     const whole = promised && readsAll && output !== undefined ? await withDataUrls(output, artifacts) : output;
     return { ...result, ...omitUndefined({ content: shown, output: whole }) };
@@ -76,17 +76,17 @@ async function withBytes(content: readonly ContentPart[], artifacts: ArtifactSto
 }
 
 function isShown(next: ContentPart | undefined): boolean {
-  return next !== undefined && (next.type === "image" || next.type === "audio" || fileData(next) !== undefined);
+  return next !== undefined && (next.type === "image" || next.type === "audio" || readFileData(next) !== undefined);
 }
 
 async function withDataUrls(output: JsonValue, artifacts: ArtifactStore): Promise<JsonValue> {
   const urls = new Map<string, string>();
-  changeTexts(output, (text) => (artifactId(text) === undefined ? text : (urls.set(text, text), text)));
+  mapTexts(output, (text) => (artifactId(text) === undefined ? text : (urls.set(text, text), text)));
   for (const uri of urls.keys()) {
     const artifact = await artifacts.get(artifactId(uri) ?? "");
     if (artifact !== undefined) urls.set(uri, dataUrl(artifact));
   }
-  return urls.size === 0 ? output : changeTexts(output, (text) => urls.get(text) ?? text);
+  return urls.size === 0 ? output : mapTexts(output, (text) => urls.get(text) ?? text);
 }
 
 function dataUrl({ mediaType, data }: Artifact): string {
@@ -94,7 +94,7 @@ function dataUrl({ mediaType, data }: Artifact): string {
 }
 
 /** Lets the SDK adapt an answer: clients of older revisions accept only objects as structured content, so it wraps other values and their schema. */
-function projected(project: (result: never, schema: never) => object, answer: CallAnswer, outputSchema: unknown): JsonObject {
+function projectAnswer(project: (result: never, schema: never) => object, answer: CallAnswer, outputSchema: unknown): JsonObject {
   const schema = typeof outputSchema === "boolean" ? {} : outputSchema;
   const shown: object = project(answer as never, schema as never); // the SDK's types name every field of both
   return isJsonObject(shown) ? shown : {};

@@ -1,6 +1,6 @@
 /** Asks for approvals through the MCP client that made the call. */
 import type { ApprovalAnswer, ApprovalRequest } from "../../core/ask.ts";
-import { visibleJson, visibleText } from "../../core/base/visible-text.ts";
+import { escapeInvisibleJson, escapeInvisible } from "../../core/base/visible-text.ts";
 import { ToolError } from "../../core/error.ts";
 import { currentClient } from "./client.ts";
 
@@ -25,12 +25,12 @@ export async function mcpApprover({
   const client = currentClient();
   const outer = within.map((call) => `\n\nIt is made in ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
   const inner = covers.map((call) => `\n\nA yes also covers ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
-  const shown = visibleJson(JSON.stringify(input, undefined, 2) + outer + inner);
+  const shown = escapeInvisibleJson(JSON.stringify(input, undefined, 2) + outer + inner);
   if (client === undefined) throw undecided("the call did not come over MCP, so there is no client to ask");
   if (shown.length > MAX_INPUT_LENGTH) throw undecided("its input is too long to be shown in a question over MCP");
   const schema = { type: "object", properties: { allow: { type: "boolean", title: "Let it run" } }, required: ["allow"] };
   const answer = await client.elicit(
-    { message: `${visibleText(`May ${toolName} run? ${reason}`)}\n${shown}`, schema },
+    { message: `${escapeInvisible(`May ${toolName} run? ${reason}`)}\n${shown}`, schema },
     { key: id, signal },
   );
   if (answer.action === "cancel") throw undecided("the MCP client did not ask, or its user did not decide");

@@ -3,11 +3,11 @@ import type { AuthInfo } from "@modelcontextprotocol/server";
 import { LOCAL_CALLER, type Caller } from "./serving.ts";
 
 /** Leaves out the token, which no handler needs. */
-export function authInfoOf(caller: Caller): AuthInfo {
+export function toAuthInfo(caller: Caller): AuthInfo {
   return { token: "", clientId: caller.id, scopes: [...(caller.principal?.scopes ?? [])], extra: { caller } };
 }
 
-export function callerIn(authInfo: AuthInfo | undefined): Caller {
+export function readCaller(authInfo: AuthInfo | undefined): Caller {
   const caller: unknown = authInfo?.extra?.["caller"];
   return isCaller(caller) ? caller : LOCAL_CALLER;
 }

@@ -7,7 +7,7 @@ import { validateInput } from "../../schema/validation-result.ts";
 import type { InputOptions, McpClient, McpLogLevel } from "./client.ts";
 import type { Exchange } from "./exchange.ts";
 
-const NOBODY: QuestionAnswer = Object.freeze({ action: "cancel" });
+const CANCELLED_ANSWER: QuestionAnswer = Object.freeze({ action: "cancel" });
 
 const INPUT_OPTIONS: OptionNames<InputOptions> = { key: true, signal: true };
 
@@ -22,7 +22,7 @@ export class CallClient implements McpClient {
   readonly era: "legacy" | "modern";
   readonly capabilities: JsonObject;
   /** The capabilities that a handler needed and the client does not offer. */
-  missing: JsonObject | undefined;
+  missingCapabilities: JsonObject | undefined;
   readonly #exchange: Exchange<unknown>;
   readonly #newId: () => string;
   #questions = 0;
@@ -47,7 +47,7 @@ export class CallClient implements McpClient {
     checkKnownKeys(options, INPUT_OPTIONS, "elicit()");
     const { key, signal } = options;
     const number = ++this.#questions;
-    if (!this.#canElicit(question.url === undefined ? "form" : "url")) return NOBODY;
+    if (!this.#canElicit(question.url === undefined ? "form" : "url")) return CANCELLED_ANSWER;
     // only the older revision needs an id for pages
     const id = question.url !== undefined && this.era === "legacy" ? { elicitationId: this.#newId() } : {};
     const request = { method: "elicitation/create", params: { ...elicitation(question), ...id } } as const;
@@ -58,8 +58,8 @@ export class CallClient implements McpClient {
         ...(signal === undefined ? {} : { signal }),
       });
     } catch (error: unknown) {
-      if (this.#exchange.over || this.#exchange.signal.aborted) throw error;
-      return NOBODY; // the client refused to ask, or its answer is invalid
+      if (this.#exchange.hasEnded || this.#exchange.signal.aborted) throw error;
+      return CANCELLED_ANSWER; // the client refused to ask, or its answer is invalid
     }
   }
 
@@ -104,7 +104,7 @@ export class CallClient implements McpClient {
   #require(capability: "sampling" | "roots", parts: JsonObject): void {
     const offered = this.capabilities[capability];
     if (isJsonObject(offered) && Object.keys(parts).every((part) => offered[part] !== undefined)) return;
-    this.missing = { [capability]: parts };
+    this.missingCapabilities = { [capability]: parts };
     throw new ToolError("unavailable", `The client does not support ${capability}.`, { outcome: "not_started" });
   }
 }

@@ -1,7 +1,7 @@
 /** Converts a result to the result of `tools/call`. */
 import { valueText, type ContentPart } from "../../core/content.ts";
 import { toAttachmentUri } from "../../core/attachment-uri.ts";
-import { fileData } from "../../core/data-uri.ts";
+import { readFileData } from "../../core/data-uri.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -36,17 +36,17 @@ export function toCallAnswer(result: ToolResult, tool: Tool | undefined, revisio
   if (result.status !== "ok")
     return { content: [{ type: "text", text: resultText(result, (name) => providerName(name)) }], isError: true, ...meta };
   const { output, content, truncation } = result;
-  const promised = tool?.outputSchema !== undefined;
-  const isRefused = promised && output !== undefined && !fits(output, tool.outputSchema);
+  const hasOutputSchema = tool?.outputSchema !== undefined;
+  const isRefused = hasOutputSchema && output !== undefined && !fits(output, tool.outputSchema);
   if (content === undefined) {
     const isWhole = truncation === undefined;
-    if ((!isWhole && promised) || isRefused) return { content: textOf(output), isError: true, ...meta };
-    const structured = isWhole && output !== undefined && (promised || isJsonObject(output)) ? { structuredContent: output } : {};
+    if ((!isWhole && hasOutputSchema) || isRefused) return { content: textOf(output), isError: true, ...meta };
+    const structured = isWhole && output !== undefined && (hasOutputSchema || isJsonObject(output)) ? { structuredContent: output } : {};
     return { content: textOf(output), ...structured, ...meta };
   }
-  const blocks = content.map((part) => knownBlock(part, revision));
-  if (!promised || output === undefined) return { content: blocks, ...meta };
-  const missing = isSaid(content, output) ? [] : textOf(output);
+  const blocks = content.map((part) => toSupportedBlock(part, revision));
+  if (!hasOutputSchema || output === undefined) return { content: blocks, ...meta };
+  const missing = containsOutput(content, output) ? [] : textOf(output);
   return { content: [...blocks, ...missing], ...(isRefused ? { isError: true } : { structuredContent: output }), ...meta };
 }
 
@@ -76,18 +76,18 @@ function textOf(output: JsonValue | undefined): readonly JsonObject[] {
  *
  * @see https://gofastmcp.com/servers/tools — "Structured Output"
  */
-function isSaid(content: readonly ContentPart[], output: JsonValue): boolean {
-  if (content.some((part) => says(part, output))) return true;
+function containsOutput(content: readonly ContentPart[], output: JsonValue): boolean {
+  if (content.some((part) => isTextOf(part, output))) return true;
   if (!isJsonObject(output) || Object.keys(output).join() !== "result") return false;
   const { result } = output;
   if (result === undefined) return false;
-  if (content.some((part) => says(part, result))) return true;
+  if (content.some((part) => isTextOf(part, result))) return true;
   if (!isJsonArray(result) || result.length !== content.length || content.length === 0) return false;
-  return content.every((part, index) => says(part, result[index] ?? null));
+  return content.every((part, index) => isTextOf(part, result[index] ?? null));
 }
 
 /** Whether a text part is this value as text. */
-function says(part: ContentPart, output: JsonValue): boolean {
+function isTextOf(part: ContentPart, output: JsonValue): boolean {
   if (part.type !== "text") return false;
   if (part.text === valueText(output)) return true;
   if (typeof output === "string" || !/^\s*[[{]/u.test(part.text)) return false;
@@ -104,7 +104,7 @@ const SINCE: ReadonlyMap<JsonValue | undefined, string> = new Map([
   ["resource_link", "2025-06-18"],
 ]);
 
-function knownBlock(part: ContentPart, revision: string | undefined): JsonObject {
+function toSupportedBlock(part: ContentPart, revision: string | undefined): JsonObject {
   const block = toBlock(part);
   const since = SINCE.get(block["type"]);
   return since === undefined || revision === undefined || revision >= since ? block : { type: "text", text: partText(part) };
@@ -116,7 +116,7 @@ function toBlock(part: ContentPart): JsonObject {
   const { mediaType, text, name, description, bytes } = part;
   const mimeType: JsonObject = mediaType === undefined ? {} : { mimeType: mediaType };
   if (text !== undefined) return { type: "resource", resource: { uri: toAttachmentUri(part.uri), ...mimeType, text } };
-  const blob = fileData(part)?.base64;
+  const blob = readFileData(part)?.base64;
   if (blob !== undefined) return { type: "resource", resource: { uri: toAttachmentUri(name ?? "data:"), ...mimeType, blob } };
   return {
     type: "resource_link",

@@ -41,10 +41,10 @@ const CURRENT = new AsyncLocalStorage<McpClient>();
 
 /** The client that made a call, also for nested calls; undefined for calls that did not come over MCP, and in a simulation. */
 export function mcpClientOf(context: Pick<ToolContext, "simulated">): McpClient | undefined {
-  return checkedContext(context).simulated ? undefined : CURRENT.getStore();
+  return checkContext(context).simulated ? undefined : CURRENT.getStore();
 }
 
-function checkedContext<Given>(context: Given): Given {
+function checkContext<Given>(context: Given): Given {
   checkArgument(typeof context === "object" && context !== null, "mcpClientOf()", "the context of a call", context);
   return context;
 }

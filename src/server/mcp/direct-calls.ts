@@ -3,13 +3,13 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import { describeThrown } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { strictJson } from "../../core/base/strict-json.ts";
+import { replaceLoneSurrogates } from "../../core/base/strict-json.ts";
 import { acceptsStream } from "../api/requests/accepts-stream.ts";
 import { KEEP_ALIVE_MS, type DirectReply, type DirectRequest } from "../http/direct.ts";
-import { authInfoOf } from "./auth-info.ts";
+import { toAuthInfo } from "./auth-info.ts";
 import type { CallAnswer } from "./call-result.ts";
 import type { Gateway } from "./gateway.ts";
-import { CALL_METHOD, plainCallOf, type PlainCall } from "./plain-call.ts";
+import { CALL_METHOD, parsePlainCall, type PlainCall } from "./plain-call.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import type { Caller } from "./serving.ts";
 
@@ -25,10 +25,10 @@ export interface DirectExchange {
   readonly request: DirectRequest;
   readonly reply: DirectReply;
   /** Called directly before the call runs; false if it must be refused on the regular path. */
-  readonly begins: () => boolean;
+  readonly tryStart: () => boolean;
 }
 
-interface Answered {
+interface DirectCall {
   readonly call: PlainCall;
   readonly reply: DirectReply;
   isEventStream: boolean;
@@ -36,7 +36,7 @@ interface Answered {
 
 export class DirectCalls {
   readonly #gateway: Gateway;
-  readonly #known = new Set<string>();
+  readonly #validEnvelopes = new Set<string>();
   readonly #running = new Map<DirectRequest, DirectReply>();
 
   constructor(gateway: Gateway) {
@@ -44,9 +44,9 @@ export class DirectCalls {
   }
 
   /** Answers a message. false, with nothing done, if it is not a plain call. */
-  async answer(body: JsonValue, caller: Caller, { request, reply, begins }: DirectExchange): Promise<boolean> {
-    const call = plainCallOf(body, request.headers);
-    if (call === undefined || !this.#isValid(call, body, request) || !begins()) return false;
+  async answer(body: JsonValue, caller: Caller, { request, reply, tryStart }: DirectExchange): Promise<boolean> {
+    const call = parsePlainCall(body, request.headers);
+    if (call === undefined || !this.#isValid(call, body, request) || !tryStart()) return false;
     if (request.signal.aborted) {
       reply.end(CLOSED_REQUEST);
       return true;
@@ -67,29 +67,29 @@ export class DirectCalls {
     }
   }
 
-  async #run(answered: Answered, caller: Caller, request: DirectRequest): Promise<void> {
+  async #run(answered: DirectCall, caller: Caller, request: DirectRequest): Promise<void> {
     const { call, reply } = answered;
     const context = contextOf(answered, caller, request);
-    const answeredSoon = this.#openWhenLate(answered, request);
+    const stopTimer = this.#openWhenLate(answered, request);
     try {
       const result = await this.#gateway.answerCall({ params: call.params }, context, caller);
       if (request.signal.aborted) return reply.end(CLOSED_REQUEST);
-      finish(answered, 200, { result: this.#encoded(result), jsonrpc: "2.0", id: call.id });
+      sendMessage(answered, 200, { result: this.#toResult(result), jsonrpc: "2.0", id: call.id });
     } catch (error: unknown) {
       if (request.signal.aborted) return reply.end(CLOSED_REQUEST);
-      const told = errorOf(error);
-      finish(answered, told.code === MISSING_CAPABILITY ? 400 : 200, { jsonrpc: "2.0", id: call.id, error: told });
+      const errorBody = errorOf(error);
+      sendMessage(answered, errorBody.code === MISSING_CAPABILITY ? 400 : 200, { jsonrpc: "2.0", id: call.id, error: errorBody });
     } finally {
-      answeredSoon();
+      stopTimer();
     }
   }
 
   /** Opens an event stream if the answer takes long, so that proxies keep the connection open. Returns a function to call at the end of the call. */
-  #openWhenLate(answered: Answered, request: DirectRequest): () => void {
+  #openWhenLate(answered: DirectCall, request: DirectRequest): () => void {
     if (!acceptsStream(request)) return () => {};
     const open = (): void => {
       answered.isEventStream = true;
-      answered.reply.open();
+      answered.reply.openStream();
     };
     return this.#gateway.settings.clock.timer(open, KEEP_ALIVE_MS, { background: true });
   }
@@ -97,7 +97,7 @@ export class DirectCalls {
   /** Whether the client's description is valid. The SDK validates each distinct description once. */
   #isValid({ envelope }: PlainCall, body: JsonValue, { headers }: DirectRequest): boolean {
     const key = JSON.stringify(envelope);
-    if (this.#known.has(key)) return true;
+    if (this.#validEnvelopes.has(key)) return true;
     const named = (name: string): string | undefined => headers.get(name) ?? undefined;
     const classified = this.#gateway.sdk.classifyInboundRequest({
       httpMethod: "POST",
@@ -109,33 +109,33 @@ export class DirectCalls {
       }),
     });
     if (classified.kind !== "modern" || classified.messageKind !== "request") return false;
-    if (this.#known.size >= MAX_KNOWN) this.#known.clear();
-    if (key.length <= MAX_KNOWN_LENGTH) this.#known.add(key);
+    if (this.#validEnvelopes.size >= MAX_KNOWN) this.#validEnvelopes.clear();
+    if (key.length <= MAX_KNOWN_LENGTH) this.#validEnvelopes.add(key);
     return true;
   }
 
-  #encoded({ _meta: meta, ...result }: CallAnswer | JsonObject): object {
+  #toResult({ _meta: meta, ...result }: CallAnswer | JsonObject): object {
     const { name, version } = this.#gateway.settings;
     const own = isJsonObject(meta) ? meta : {};
     return { resultType: "complete", ...result, _meta: { ...own, [SERVER_INFO]: { name, version } } };
   }
 }
 
-function finish({ reply, isEventStream }: Answered, status: number, message: object): void {
-  const text = strictJson(JSON.stringify(message));
-  if (!isEventStream) return reply.json(status, text);
-  reply.event(text);
+function sendMessage({ reply, isEventStream }: DirectCall, status: number, message: object): void {
+  const text = replaceLoneSurrogates(JSON.stringify(message));
+  if (!isEventStream) return reply.sendJson(status, text);
+  reply.sendEvent(text);
   reply.end(status);
 }
 
 /** The SDK's context of a request, with the fields that handlers of calls use. */
-function contextOf(answered: Answered, caller: Caller, { headers, signal }: DirectRequest): ServerContext {
+function contextOf(answered: DirectCall, caller: Caller, { headers, signal }: DirectRequest): ServerContext {
   const { call, reply } = answered;
   const notify = (notification: { readonly method: string; readonly params?: object }): Promise<void> => {
     answered.isEventStream = true;
-    const text = strictJson(JSON.stringify({ jsonrpc: "2.0", ...notification }));
-    if (notification.method === PROGRESS) reply.news(text);
-    else reply.event(text);
+    const text = replaceLoneSurrogates(JSON.stringify({ jsonrpc: "2.0", ...notification }));
+    if (notification.method === PROGRESS) reply.sendNotification(text);
+    else reply.sendEvent(text);
     return Promise.resolve();
   };
   const mcpReq = {
@@ -149,7 +149,7 @@ function contextOf(answered: Answered, caller: Caller, { headers, signal }: Dire
     log: () => Promise.resolve(), // the client did not ask for log messages
   };
   // the SDK's type has more fields, which only handlers of other methods use
-  return { mcpReq, http: { authInfo: authInfoOf(caller), req: { headers } } } as unknown as ServerContext;
+  return { mcpReq, http: { authInfo: toAuthInfo(caller), req: { headers } } } as unknown as ServerContext;
 }
 
 interface ErrorBody {

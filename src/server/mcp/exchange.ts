@@ -1,5 +1,5 @@
 /** Work for a client that may need answers of the client before it is done, over any number of requests. */
-import { cancelReason } from "../../core/cancel-reason.ts";
+import { formatCancelReason } from "../../core/cancel-reason.ts";
 import { ToolError } from "../../core/error.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
@@ -25,14 +25,14 @@ export interface ExchangeRound {
 }
 
 /** The response to a round: the result, or the input that the client must bring first. */
-export type ExchangeRoundEnd<T> =
+export type RoundResult<T> =
   | { readonly done: true; readonly result: T }
   | { readonly done: false; readonly requests: ReadonlyMap<string, InputRequest> };
 
-interface Waiting {
+interface PendingQuestion {
   readonly request: InputRequest;
   /** Takes an answer; returns false if it is invalid. */
-  readonly take: (answer: unknown) => boolean;
+  readonly accept: (answer: unknown) => boolean;
   readonly fail: (error: ToolError) => void;
 }
 
@@ -50,22 +50,22 @@ export interface TaskQuestions {
   /** Makes a key that was never used before from the key of a question. */
   readonly keyOf: (key: string) => string;
   /** Whether the task has begun: the client gets the task next, and questions then belong to the task. */
-  readonly hasBegun: () => boolean;
+  readonly hasStarted: () => boolean;
 }
 
 export class Exchange<T> {
-  readonly #stop = new AbortController();
-  readonly #waiting = new Map<string, Waiting>();
-  readonly #work: Promise<ExchangeRoundEnd<T>>;
+  readonly #abortController = new AbortController();
+  readonly #pending = new Map<string, PendingQuestion>();
+  readonly #work: Promise<RoundResult<T>>;
   #round: ExchangeRound | undefined;
   /** Keys of answers of this round that were taken. An answer belongs to the question that the client was shown under its key, not to a later one. */
-  #taken = new Set<string>();
-  #wake: (() => void) | undefined;
-  #over = false;
+  #usedKeys = new Set<string>();
+  #respond: (() => void) | undefined;
+  #hasEnded = false;
   /** Whether the client was sent a question while a round was open. */
   #hasSent = false;
   /** Number of sent questions without an answer. */
-  #sending = 0;
+  #openQuestions = 0;
   #task: TaskQuestions | undefined;
   /** Set once the client has its response while the work continues. Called when a question is added or withdrawn. */
   #onChange: (() => void) | undefined;
@@ -79,11 +79,11 @@ export class Exchange<T> {
 
   /** Aborts when the client cancels the work, or an answer does not arrive in time. */
   get signal(): AbortSignal {
-    return this.#stop.signal;
+    return this.#abortController.signal;
   }
 
-  get over(): boolean {
-    return this.#over;
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** The open round; undefined while no request waits for the work. */
@@ -93,12 +93,12 @@ export class Exchange<T> {
 
   /** Whether the client has an unanswered question. */
   get isAsking(): boolean {
-    return this.#sending > 0 || this.#waiting.size > 0;
+    return this.#openQuestions > 0 || this.#pending.size > 0;
   }
 
   /** Questions that wait for an answer, by key. */
   get requests(): ReadonlyMap<string, InputRequest> {
-    return new Map(Array.from(this.#waiting, ([key, { request }]) => [key, request]));
+    return new Map(Array.from(this.#pending, ([key, { request }]) => [key, request]));
   }
 
   /** Makes the work a task as soon as possible: once the task has begun, the client gets it before any question. */
@@ -106,80 +106,80 @@ export class Exchange<T> {
     this.#task = task;
   }
 
-  /** Lets the work continue until `finish` although the client is answered now: its questions wait for `deliver`. */
+  /** Lets the work continue until `finish` although the client is answered now: its questions wait for `deliverAnswers`. */
   detach(onChange: () => void): void {
     this.#onChange = onChange;
   }
 
   /** Takes answers that arrive outside a round. Answers to no question are ignored; the question of an invalid answer is asked again. */
-  deliver(answers: ReadonlyMap<string, unknown>): void {
-    for (const [key, waiting] of this.#waiting) {
-      if (!answers.has(key) || !waiting.take(answers.get(key))) continue;
-      this.#taken.add(key);
-      this.#waiting.delete(key);
+  deliverAnswers(answers: ReadonlyMap<string, unknown>): void {
+    for (const [key, waiting] of this.#pending) {
+      if (!answers.has(key) || !waiting.accept(answers.get(key))) continue;
+      this.#usedKeys.add(key);
+      this.#pending.delete(key);
     }
     this.#onChange?.();
   }
 
   /** Ends the work, and withdraws the questions that the client has not answered. */
   finish(): void {
-    this.#over = true;
-    if (this.#waiting.size > 0) this.refuseWaiting(calledOff());
-    if (this.#hasSent) this.#stop.abort(calledOff());
+    this.#hasEnded = true;
+    if (this.#pending.size > 0) this.refusePending(cancelledError());
+    if (this.#hasSent) this.#abortController.abort(cancelledError());
   }
 
   /** Runs until the work is done or waits for the client. Only one round may run at a time. */
-  async serve(round: ExchangeRound): Promise<ExchangeRoundEnd<T>> {
+  async runRound(round: ExchangeRound): Promise<RoundResult<T>> {
     this.#round = round;
-    this.#taken = new Set();
-    const forget = onAbort(round.signal, () => this.cancel(cancelReason(round.signal, "the client cancelled it")));
+    this.#usedKeys = new Set();
+    const forget = onAbort(round.signal, () => this.cancel(formatCancelReason(round.signal, "the client cancelled it")));
     try {
       const needed = new Promise<void>((resolve) => {
-        this.#wake = () => {
-          if (this.#waiting.size > 0) resolve();
+        this.#respond = () => {
+          if (this.#pending.size > 0) resolve();
         };
       });
-      this.deliver(round.answers);
-      if (this.#waiting.size > 0) this.#wakeSoon();
-      return await Promise.race([this.#work, needed.then(() => this.#needs())]);
+      this.deliverAnswers(round.answers);
+      if (this.#pending.size > 0) this.#respondSoon();
+      return await Promise.race([this.#work, needed.then(() => this.#inputNeeded())]);
     } finally {
       forget();
       this.#round = undefined;
-      this.#wake = undefined;
+      this.#respond = undefined;
     }
   }
 
   /** Sends a request to the client. Resolves to what `read` returns for its answer. */
   async ask<A>(request: InputRequest, options: AskOptions<A>): Promise<A> {
     const { key, read, signal } = options;
-    if (this.#over || this.#stop.signal.aborted || signal?.aborted === true) throw calledOff();
+    if (this.#hasEnded || this.#abortController.signal.aborted || signal?.aborted === true) throw cancelledError();
     const send = this.round?.send;
     if (send !== undefined) {
-      const answer = read(await this.#sent(send, request, signal));
+      const answer = read(await this.#sendNow(send, request, signal));
       if (answer === undefined) throw new ToolError("invalid_output", `The client did not give a valid answer to ${request.method}.`);
       return answer;
     }
-    const early = this.#taken.has(key) ? undefined : this.round?.answers.get(key);
+    const early = this.#usedKeys.has(key) ? undefined : this.round?.answers.get(key);
     const known = early === undefined ? undefined : read(early);
-    if (known === undefined) return await this.#wait(request, options);
-    this.#taken.add(key);
+    if (known === undefined) return await this.#queueQuestion(request, options);
+    this.#usedKeys.add(key);
     return known;
   }
 
   /** Cancels all waiting questions, and the work if it observes its signal. */
   cancel(reason: string): void {
-    if (this.#over || this.#stop.signal.aborted) return;
-    this.#stop.abort(new ToolError("cancelled", reason));
-    if (this.#waiting.size > 0) this.refuseWaiting(calledOff());
+    if (this.#hasEnded || this.#abortController.signal.aborted) return;
+    this.#abortController.abort(new ToolError("cancelled", reason));
+    if (this.#pending.size > 0) this.refusePending(cancelledError());
   }
 
   /** Fails the waiting questions only; the work continues. */
-  refuseWaiting(error: ToolError): void {
-    for (const waiting of this.#waiting.values()) waiting.fail(error);
-    this.#waiting.clear();
+  refusePending(error: ToolError): void {
+    for (const waiting of this.#pending.values()) waiting.fail(error);
+    this.#pending.clear();
   }
 
-  async #run(work: (exchange: Exchange<T>) => Promise<T>): Promise<ExchangeRoundEnd<T>> {
+  async #run(work: (exchange: Exchange<T>) => Promise<T>): Promise<RoundResult<T>> {
     try {
       return { done: true, result: await work(this) };
     } finally {
@@ -187,34 +187,34 @@ export class Exchange<T> {
     }
   }
 
-  async #sent(send: NonNullable<ExchangeRound["send"]>, request: InputRequest, signal: AbortSignal | undefined): Promise<unknown> {
+  async #sendNow(send: NonNullable<ExchangeRound["send"]>, request: InputRequest, signal: AbortSignal | undefined): Promise<unknown> {
     this.#hasSent = true;
-    this.#sending++;
+    this.#openQuestions++;
     try {
-      return await send(request, signal === undefined ? this.#stop.signal : AbortSignal.any([this.#stop.signal, signal]));
+      return await send(request, signal === undefined ? this.#abortController.signal : AbortSignal.any([this.#abortController.signal, signal]));
     } finally {
-      this.#sending--;
+      this.#openQuestions--;
     }
   }
 
-  async #wait<A>(request: InputRequest, { key, read, signal }: AskOptions<A>): Promise<A> {
+  async #queueQuestion<A>(request: InputRequest, { key, read, signal }: AskOptions<A>): Promise<A> {
     const { promise, resolve, reject } = Promise.withResolvers<A>();
     let unique = this.#task?.keyOf(key) ?? key;
-    for (let count = 2; this.#waiting.has(unique); count++) unique = `${key}_${count}`;
-    const take = (answer: unknown): boolean => {
+    for (let count = 2; this.#pending.has(unique); count++) unique = `${key}_${count}`;
+    const accept = (answer: unknown): boolean => {
       const value = read(answer);
       if (value === undefined) return false;
       resolve(value);
       return true;
     };
-    this.#waiting.set(unique, { request, take, fail: reject });
+    this.#pending.set(unique, { request, accept, fail: reject });
     const withdraw = (): void => {
-      if (!this.#waiting.delete(unique)) return;
-      reject(calledOff());
+      if (!this.#pending.delete(unique)) return;
+      reject(cancelledError());
       this.#onChange?.();
     };
     signal?.addEventListener("abort", withdraw, { once: true });
-    if (this.#onChange === undefined) this.#wakeSoon();
+    if (this.#onChange === undefined) this.#respondSoon();
     else this.#onChange();
     try {
       return await promise;
@@ -224,18 +224,18 @@ export class Exchange<T> {
   }
 
   /** Delays the response, so that requests made in the same turn are sent together. */
-  #wakeSoon(): void {
+  #respondSoon(): void {
     setImmediate(() => {
-      if (this.#task?.hasBegun() !== true) this.#wake?.();
+      if (this.#task?.hasStarted() !== true) this.#respond?.();
     });
   }
 
-  #needs(): ExchangeRoundEnd<T> | Promise<ExchangeRoundEnd<T>> {
-    if (this.#waiting.size === 0) return this.#work;
+  #inputNeeded(): RoundResult<T> | Promise<RoundResult<T>> {
+    if (this.#pending.size === 0) return this.#work;
     return { done: false, requests: this.requests };
   }
 }
 
-function calledOff(): ToolError {
+function cancelledError(): ToolError {
   return new ToolError("cancelled", "The client has disconnected, or the call has ended: the question cannot be asked any more.");
 }

@@ -3,58 +3,58 @@ import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { describeThrown, isToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { Announcer, type Audience } from "./announcer.ts";
+import { ChangeNotifier, type ChangeListener } from "./announcer.ts";
 import type { CallAnswer } from "./call-result.ts";
-import { callLogOf, type CallLog } from "../auth/call-log.ts";
-import { untilOver } from "../api/until-over.ts";
+import { createCallLog, type CallLog } from "../auth/call-log.ts";
+import { settlesWithin } from "../api/until-over.ts";
 import type { Exchange } from "./exchange.ts";
 import { measured, type Asked } from "./measure.ts";
 import { settingsOf, type McpServerOptions, type Settings } from "./options.ts";
 import { addPeerHandlers } from "./peer-handlers.ts";
 import { Peers, isPeerError } from "./peers.ts";
-import { type Connection, wantsLevel } from "./round.ts";
-import { SeenLists } from "./seen-lists.ts";
-import { passingServer, type ServerModule } from "./sdk.ts";
+import { type Connection, allowsLevel } from "./round.ts";
+import { VisibleLists } from "./seen-lists.ts";
+import { createUncheckedServerClass, type ServerModule } from "./sdk.ts";
 import { CALL_METHOD } from "./plain-call.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import {
   noSession,
   type Caller,
-  type CallServing,
+  type CallHandlerContext,
   type ConnectionInfo,
   type Handler,
   type McpRequest,
-  type Serving,
-  type Shared,
+  type HandlerContext,
+  type SharedState,
 } from "./serving.ts";
 import { Suspensions } from "./suspensions.ts";
 import { addTaskHandlers } from "./tasks/task-handlers.ts";
 import { TASKS_EXTENSION } from "./tasks/task-offer.ts";
 import { Tasks } from "./tasks/tasks.ts";
-import { addToolHandlers, answerCall, stopping } from "./tool-handlers.ts";
+import { addToolHandlers, answerCall, stoppingProtocolError } from "./tool-handlers.ts";
 import { ToolList } from "./tool-list.ts";
 
 interface Handled extends Asked {
   readonly handler: Handler;
 }
 
-export class Gateway implements Shared {
+export class Gateway implements SharedState {
   readonly runtime: Runtime;
   readonly settings: Settings;
   readonly sdk: ServerModule;
   readonly tools: ToolList;
   readonly peers: Peers;
   readonly suspensions: Suspensions;
-  readonly announcer: Announcer;
-  readonly logged = new Set<Serving>();
-  readonly works = new Set<Pick<Exchange<unknown>, "cancel" | "signal" | "isAsking">>();
+  readonly changeNotifier: ChangeNotifier;
+  readonly loggingConnections = new Set<HandlerContext>();
+  readonly activeWork = new Set<Pick<Exchange<unknown>, "cancel" | "signal" | "isAsking">>();
   readonly tasks: Tasks | undefined;
   readonly calls: CallLog | undefined;
   readonly #server: typeof Server;
   readonly #running = new Set<Promise<unknown>>();
   readonly #ownCalls: CallLog | undefined;
   #isStopping = false;
-  #offered: { readonly version: number; readonly era: Era; readonly capabilities: JsonObject } | undefined;
+  #cachedCapabilities: { readonly version: number; readonly era: Era; readonly capabilities: JsonObject } | undefined;
 
   /** @param calls the call log; by default one that is made and closed with the gateway */
   constructor(
@@ -65,13 +65,13 @@ export class Gateway implements Shared {
     this.runtime = runtime;
     this.settings = settingsOf(options);
     this.sdk = sdk;
-    this.#server = passingServer(sdk);
+    this.#server = createUncheckedServerClass(sdk);
     this.tools = new ToolList(runtime.registry, this.settings);
     this.peers = new Peers(runtime.registry, this.settings);
     this.suspensions = new Suspensions(sdk, this.settings);
-    this.announcer = new Announcer(runtime, this.peers);
+    this.changeNotifier = new ChangeNotifier(runtime, this.peers);
     const { tasks, clock, log } = this.settings;
-    this.#ownCalls = calls === undefined ? callLogOf(runtime, { clock, log }) : undefined;
+    this.#ownCalls = calls === undefined ? createCallLog(runtime, { clock, log }) : undefined;
     this.calls = calls ?? this.#ownCalls;
     if (tasks !== undefined) this.tasks = new Tasks({ runtime, settings: tasks, clock, log });
   }
@@ -81,7 +81,7 @@ export class Gateway implements Shared {
   }
 
   /** Makes a server instance, ready to be connected. Changes are announced to it until it is closed. */
-  makeServer(info: ConnectionInfo): Server {
+  createServerInstance(info: ConnectionInfo): Server {
     const { name, version, instructions, listTtlMs } = this.settings;
     const list = { ttlMs: listTtlMs, cacheScope: "private" } as const;
     const connection: Connection = { era: info.era, logLevel: undefined };
@@ -99,44 +99,44 @@ export class Gateway implements Shared {
     server.onclose = () => {
       for (const end of ends.splice(0)) end();
     };
-    const serving: Serving = {
+    const serving: HandlerContext = {
       gateway: this,
       server,
       connection,
       info,
-      ...this.#handling(server, info),
-      atEnd: (end) => void ends.push(end),
+      ...this.#handlerRegistration(server, info),
+      onClose: (end) => void ends.push(end),
     };
     addToolHandlers(serving);
     addTaskHandlers(serving);
-    const isWatched = addPeerHandlers(serving);
-    if (info.isTold) ends.push(this.announcer.add(audienceOf(serving, isWatched)));
+    const isSubscribed = addPeerHandlers(serving);
+    if (info.receivesChanges) ends.push(this.changeNotifier.add(audienceOf(serving, isSubscribed)));
     return server;
   }
 
   /** Answers a call of the revision 2026-07-28 over HTTP, which has no connection. @throws a protocol error, as a rejection */
   answerCall(request: McpRequest, context: ServerContext, caller: Caller): Promise<CallAnswer | JsonObject> {
     const asked = { method: CALL_METHOD, request, context, server: MODERN_SERVER };
-    return this.#answer(asked, () => answerCall(this.servingModern(caller), request, context));
+    return this.#runHandler(asked, () => answerCall(this.servingModern(caller), request, context));
   }
 
   /** The context to answer a client of the revision 2026-07-28 with, without a server instance. */
-  servingModern(caller: Caller): CallServing {
-    const info: ConnectionInfo = { era: "modern", caller, isTold: false, session: noSession };
+  servingModern(caller: Caller): CallHandlerContext {
+    const info: ConnectionInfo = { era: "modern", caller, receivesChanges: false, session: noSession };
     return { gateway: this, server: MODERN_SERVER, connection: MODERN_CONNECTION, info };
   }
 
   /** Functions that register request handlers at a server instance. */
-  #handling(server: Server, info: ConnectionInfo): Pick<Serving, "handle" | "handleCalls" | "handleOther"> {
+  #handlerRegistration(server: Server, info: ConnectionInfo): Pick<HandlerContext, "handle" | "handleCalls" | "handleOther"> {
     return {
       handle: (method, handler) => {
         // the SDK types each method's result by the schema that the result is checked against
         const untyped = server as unknown as { setRequestHandler(method: string, handler: Handler): void };
-        untyped.setRequestHandler(method, (request, context) => this.#answerIn(info, { method, handler, request, context, server }));
+        untyped.setRequestHandler(method, (request, context) => this.#answerRequest(info, { method, handler, request, context, server }));
       },
       handleCalls: (handler) => {
         handleUnchecked(server, CALL_METHOD, async (request, context) =>
-          this.#answerIn(info, {
+          this.#answerRequest(info, {
             method: CALL_METHOD,
             handler,
             request,
@@ -146,7 +146,7 @@ export class Gateway implements Shared {
         );
       },
       handleOther: (method, handler) =>
-        handleUnchecked(server, method, (request, context) => this.#answerIn(info, { method, handler, request, context, server })),
+        handleUnchecked(server, method, (request, context) => this.#answerRequest(info, { method, handler, request, context, server })),
     };
   }
 
@@ -157,16 +157,16 @@ export class Gateway implements Shared {
   async stop(graceMs: number, signal?: AbortSignal): Promise<void> {
     this.#isStopping = true;
     if (this.#running.size === 0) return;
-    await untilOver(this.#whenIdle(), graceMs, this.settings.clock, signal);
+    await settlesWithin(this.#whenIdle(), graceMs, this.settings.clock, signal);
     await this.cancelCalls("the server is stopping");
   }
 
   /** Cancels what runs, and waits up to DRAIN_MS for the answers. */
   async cancelCalls(reason: string): Promise<void> {
-    const left = [...this.works].filter((work) => !work.signal.aborted);
+    const left = [...this.activeWork].filter((work) => !work.signal.aborted);
     if (left.length === 0) return;
     for (const work of left) work.cancel(reason);
-    await untilOver(this.#whenIdle(), DRAIN_MS, this.settings.clock);
+    await settlesWithin(this.#whenIdle(), DRAIN_MS, this.settings.clock);
   }
 
   async #whenIdle(): Promise<void> {
@@ -174,13 +174,13 @@ export class Gateway implements Shared {
   }
 
   /** Resolves when all calls are in the audit, and tasks are left to a later server, as `Tasks.leaveAll` does. */
-  async settled(graceMs: number, signal?: AbortSignal): Promise<void> {
+  async flush(graceMs: number, signal?: AbortSignal): Promise<void> {
     await this.tasks?.leaveAll(graceMs, signal);
     await this.#ownCalls?.close();
   }
 
   close(): void {
-    this.announcer.close();
+    this.changeNotifier.close();
     this.suspensions.close();
     this.tasks?.close();
   }
@@ -188,38 +188,38 @@ export class Gateway implements Shared {
   /** The capabilities, cached until tools change, and with them the upstream servers. */
   #capabilities(era: Era): JsonObject {
     const { version } = this.runtime.registry;
-    if (this.#offered?.version === version && this.#offered.era === era) return this.#offered.capabilities;
+    if (this.#cachedCapabilities?.version === version && this.#cachedCapabilities.era === era) return this.#cachedCapabilities.capabilities;
     const capabilities = {
       tools: { listChanged: true },
       logging: {},
-      ...(this.peers.has("prompts") ? { prompts: { listChanged: true } } : {}),
-      ...(this.peers.has("resources") ? { resources: { listChanged: true, subscribe: true } } : {}),
-      ...(this.peers.has("completions") ? { completions: {} } : {}),
+      ...(this.peers.offersKind("prompts") ? { prompts: { listChanged: true } } : {}),
+      ...(this.peers.offersKind("resources") ? { resources: { listChanged: true, subscribe: true } } : {}),
+      ...(this.peers.offersKind("completions") ? { completions: {} } : {}),
       ...(this.tasks === undefined ? {} : TASK_CAPABILITIES[era]),
     };
-    this.#offered = { version, era, capabilities };
+    this.#cachedCapabilities = { version, era, capabilities };
     return capabilities;
   }
 
-  async #answerIn({ requests, unanswered }: ConnectionInfo, asked: Handled): Promise<unknown> {
+  async #answerRequest({ requests, onUnanswered }: ConnectionInfo, asked: Handled): Promise<unknown> {
     const { handler, request, context } = asked;
     const { id } = context.mcpReq;
     requests?.add(id);
     try {
-      return await this.#answer(asked, () => handler(request, context));
+      return await this.#runHandler(asked, () => handler(request, context));
     } finally {
       requests?.delete(id);
-      if (context.mcpReq.signal.aborted) unanswered?.(id);
+      if (context.mcpReq.signal.aborted) onUnanswered?.(id);
     }
   }
 
-  #answer<T>(asked: Asked, answer: () => T): Promise<Awaited<T>> {
+  #runHandler<T>(asked: Asked, answer: () => T): Promise<Awaited<T>> {
     if (this.runtime.tracing?.measureServed === undefined) return this.#answered(asked.method, answer);
     return measured(this, asked, () => this.#answered(asked.method, answer));
   }
 
   async #answered<T>(method: string, answer: () => T): Promise<Awaited<T>> {
-    if (this.#isStopping) throw stopping(this.sdk);
+    if (this.#isStopping) throw stoppingProtocolError(this.sdk);
     const running = (async () => await answer())();
     this.#running.add(running);
     try {
@@ -253,7 +253,7 @@ type Era = ConnectionInfo["era"];
 const DRAIN_MS = 1_000;
 
 /** The newer revision accepts answers unchanged, and its clients describe themselves with each request. */
-const MODERN_SERVER: CallServing["server"] = {
+const MODERN_SERVER: CallHandlerContext["server"] = {
   projectCallToolResult: (result) => result,
   getNegotiatedProtocolVersion: () => undefined, // clients support every kind of content
   getClientCapabilities: () => undefined,
@@ -278,24 +278,24 @@ function handleUnchecked(server: Server, method: string, handler: Handler): void
 const ANYTHING = { "~standard": { version: 1, vendor: "haft", validate: (value: unknown) => ({ value }) } } as const;
 
 /** Sends announcements to one connection. Messages that cannot be sent are dropped: the client has disconnected. */
-function audienceOf({ server, connection, gateway, info }: Serving, isWatched: (uri: string) => boolean): Audience {
+function audienceOf({ server, connection, gateway, info }: HandlerContext, isSubscribed: (uri: string) => boolean): ChangeListener {
   const quietly = (sent: Promise<void>): void => void sent.catch(() => {});
   const { prompts, resources } = server.getCapabilities();
-  const lists = new SeenLists(gateway, info);
+  const lists = new VisibleLists(gateway, info);
   return {
-    toolsChanged: () => (lists.toolsChanged() ? quietly(server.sendToolListChanged()) : undefined),
+    toolsChanged: () => (lists.hasNewTools() ? quietly(server.sendToolListChanged()) : undefined),
     promptsChanged: (source) => {
-      if (prompts !== undefined && (source === undefined || lists.isSeen(source))) quietly(server.sendPromptListChanged());
+      if (prompts !== undefined && (source === undefined || lists.isVisible(source))) quietly(server.sendPromptListChanged());
     },
     resourcesChanged: (source) => {
-      if (resources !== undefined && (source === undefined || lists.isSeen(source))) quietly(server.sendResourceListChanged());
+      if (resources !== undefined && (source === undefined || lists.isVisible(source))) quietly(server.sendResourceListChanged());
     },
     resourceUpdated: (uri, source) => {
-      if ((connection.era === "modern" || isWatched(uri)) && lists.isSeen(source)) quietly(server.sendResourceUpdated({ uri }));
+      if ((connection.era === "modern" || isSubscribed(uri)) && lists.isVisible(source)) quietly(server.sendResourceUpdated({ uri }));
     },
-    logged: (params, source) => {
+    messageLogged: (params, source) => {
       const { level, data, logger } = params;
-      if (connection.era === "modern" || !wantsLevel(connection, level) || data === undefined || !lists.isSeen(source)) return;
+      if (connection.era === "modern" || !allowsLevel(connection, level) || data === undefined || !lists.isVisible(source)) return;
       quietly(
         server.notification({ method: "notifications/message", params: { level, data, ...(logger === undefined ? {} : { logger }) } }),
       );

@@ -1,10 +1,10 @@
 /** The options of an MCP server over HTTP, and their defaults. */
-import { allowedOriginFault } from "../../core/base/page-origin.ts";
-import { quoted } from "../../core/base/wording.ts";
+import { findAllowedOriginProblem } from "../../core/base/page-origin.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import type { OptionNames } from "../../core/known-keys.ts";
 import type { Authenticator } from "../auth/principal.ts";
-import { SERVER_OPTIONS, checkWhole, type McpServerOptions } from "./options.ts";
+import { SERVER_OPTIONS, checkIntegers, type McpServerOptions } from "./options.ts";
 
 export interface McpHttpOptions extends McpServerOptions {
   /** Host names that requests may be sent to, without ports; an empty array refuses every request. @default names of this machine only */
@@ -58,20 +58,20 @@ export interface HttpSettings {
 
 /** Host names of this machine. */
 export const LOCAL_NAMES: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
-const LEAST_TOKEN_LENGTH = 16;
+const MIN_TOKEN_LENGTH = 16;
 
 /** Applies the defaults. @throws ToolError `invalid_argument` for an invalid option */
 export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
   const { maxBodyBytes = 4_194_304, maxBatch = 16, maxSessions = 1_000, sessionIdleMs = 1_800_000, graceMs = 10_000, token } = options;
-  checkWhole({ maxBodyBytes, maxBatch, maxSessions, sessionIdleMs }, 1);
-  checkWhole({ graceMs }, 0);
-  if (token !== undefined && token.length < LEAST_TOKEN_LENGTH)
-    throw new ToolError("invalid_argument", `The token of an MCP server must have at least ${LEAST_TOKEN_LENGTH} characters.`);
+  checkIntegers({ maxBodyBytes, maxBatch, maxSessions, sessionIdleMs }, 1);
+  checkIntegers({ graceMs }, 0);
+  if (token !== undefined && token.length < MIN_TOKEN_LENGTH)
+    throw new ToolError("invalid_argument", `The token of an MCP server must have at least ${MIN_TOKEN_LENGTH} characters.`);
   if (token !== undefined && options.authenticator !== undefined)
     throw new ToolError("invalid_argument", "An MCP server takes a token or an authenticator, not both.");
   return {
     allowedHosts: (options.allowedHosts ?? LOCAL_NAMES).map((name) => name.toLowerCase()),
-    allowedOrigins: options.allowedOrigins?.map(checkedOrigin),
+    allowedOrigins: options.allowedOrigins?.map(normalizeOrigin),
     token,
     authenticator: options.authenticator,
     maxBodyBytes,
@@ -83,9 +83,9 @@ export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
 }
 
 /** Checks and normalizes one of `allowedOrigins`. @throws ToolError `invalid_argument` for an origin that no page has */
-export function checkedOrigin(allowed: string): string {
-  const fault = allowedOriginFault(allowed);
-  if (fault !== undefined) throw new ToolError("invalid_argument", `The allowed origin ${quoted(allowed)} ${fault}`);
+export function normalizeOrigin(allowed: string): string {
+  const fault = findAllowedOriginProblem(allowed);
+  if (fault !== undefined) throw new ToolError("invalid_argument", `The allowed origin ${quoteValue(allowed)} ${fault}`);
   return allowed.toLowerCase();
 }
 

@@ -6,10 +6,10 @@ import { beginSession } from "./measure.ts";
 import { refusal } from "../http/guard.ts";
 import type { HttpSettings } from "./http-options.ts";
 import { INVALID_REQUEST } from "../../engine/mcp/rpc-codes.ts";
-import { newSecret } from "../../net/secret.ts";
+import { createSecret } from "../../net/secret.ts";
 import type { Caller, RequestId } from "./serving.ts";
-import { messagesOf, requestIds, sessionTransport, type SessionTransport } from "./session-transport.ts";
-import { endedResponse } from "../api/requests/counted-bytes.ts";
+import { messagesOf, requestIds, createSessionTransport, type SessionTransport } from "./session-transport.ts";
+import { notifyWhenRead } from "../api/requests/counted-bytes.ts";
 
 const SESSION_HEADER = "mcp-session-id";
 const SESSION_NOT_FOUND = -32_001;
@@ -24,7 +24,7 @@ interface ClientSession {
   readonly requests: ReadonlySet<RequestId>;
   /** Number of open streams on which the client listens. */
   streams: number;
-  forgetIdle: () => void;
+  stopIdleTimer: () => void;
 }
 
 const ONE_SERVER =
@@ -47,48 +47,48 @@ export class HttpSessions {
     {
       body,
       caller,
-      until,
-    }: { readonly body: JsonValue | undefined; readonly caller: Caller; readonly until?: ((ended: Promise<void>) => void) | undefined },
+      continueUntil,
+    }: { readonly body: JsonValue | undefined; readonly caller: Caller; readonly continueUntil?: ((ended: Promise<void>) => void) | undefined },
   ): Promise<Response> {
     const id = request.headers.get(SESSION_HEADER);
     if (id === null)
       return isInitialize(body)
-        ? this.#begin(request, body, caller)
+        ? this.#startSession(request, body, caller)
         : refusal(400, "The request needs the Mcp-Session-Id that initialize returned.");
     const session = this.#sessions.get(id);
     if (session === undefined || session.caller.id !== caller.id)
       return refusal(404, `There is no such session (any more). ${ONE_SERVER}`, {}, SESSION_NOT_FOUND);
     this.#touch(id, session);
     session.caller.principal = caller.principal;
-    const repeated = repeatedId(body, session.requests);
+    const repeated = findRepeatedId(body, session.requests);
     if (repeated !== undefined)
       return refusal(400, `The request id ${JSON.stringify(repeated)} is in use by a request that is being answered.`, {}, INVALID_REQUEST);
     const response = session.transport.handleRequest(request, { parsedBody: body });
-    until?.(session.transport.whenEnded(body));
-    return request.method === "GET" ? this.#counted(await response, id, session) : response;
+    continueUntil?.(session.transport.whenEnded(body));
+    return request.method === "GET" ? this.#countStream(await response, id, session) : response;
   }
 
   async close(): Promise<void> {
     await Promise.allSettled(Array.from(this.#sessions.keys(), (id) => this.#end(id)));
   }
 
-  async #begin(request: Request, body: JsonValue | undefined, begunBy: Caller): Promise<Response> {
+  async #startSession(request: Request, body: JsonValue | undefined, begunBy: Caller): Promise<Response> {
     const caller = { ...begunBy };
     const { sdk, runtime, settings } = this.#gateway;
     let session: RuntimeSession | undefined;
-    const seatSession = (): RuntimeSession | undefined => (settings.session === "none" ? undefined : (session ??= runtime.session()));
+    const openSession = (): RuntimeSession | undefined => (settings.session === "none" ? undefined : (session ??= runtime.session()));
     const requests = new Set<RequestId>();
-    const unanswered = (id: RequestId): void => transport.leaveUnanswered(id);
-    const server = this.#gateway.makeServer({ era: "legacy", caller, isTold: true, requests, unanswered, session: seatSession });
+    const onUnanswered = (id: RequestId): void => transport.markUnanswered(id);
+    const server = this.#gateway.createServerInstance({ era: "legacy", caller, receivesChanges: true, requests, onUnanswered, session: openSession });
     const measure = beginSession(this.#gateway, "http");
     const close = async (): Promise<void> => {
       await server.close();
       await session?.close();
     };
-    const transport: SessionTransport = sessionTransport(sdk.WebStandardStreamableHTTPServerTransport, {
-      sessionIdGenerator: newSecret,
+    const transport: SessionTransport = createSessionTransport(sdk.WebStandardStreamableHTTPServerTransport, {
+      sessionIdGenerator: createSecret,
       onsessioninitialized: (id) =>
-        this.#add(id, { transport, caller, close, measure: () => measure(server), requests, streams: 0, forgetIdle: () => {} }),
+        this.#add(id, { transport, caller, close, measure: () => measure(server), requests, streams: 0, stopIdleTimer: () => {} }),
       onsessionclosed: (id) => this.#end(id),
     });
     await server.connect(transport);
@@ -99,7 +99,7 @@ export class HttpSessions {
 
   #add(id: string, session: ClientSession): void {
     while (this.#sessions.size >= this.#settings.maxSessions) {
-      const ending = this.#endingFor(session.caller.id);
+      const ending = this.#pickSessionToEnd(session.caller.id);
       if (ending === undefined) break;
       void this.#end(ending);
     }
@@ -107,7 +107,7 @@ export class HttpSessions {
   }
 
   /** The session to end so that a caller can have a new one: one of the caller with the most sessions, so that no caller displaces others. */
-  #endingFor(callerId: string): string | undefined {
+  #pickSessionToEnd(callerId: string): string | undefined {
     const counts = new Map<string, number>([[callerId, 1]]);
     for (const one of this.#sessions.values()) counts.set(one.caller.id, (counts.get(one.caller.id) ?? 0) + 1);
     const most = Math.max(...counts.values());
@@ -117,8 +117,8 @@ export class HttpSessions {
   }
 
   #touch(id: string, session: ClientSession): void {
-    session.forgetIdle();
-    session.forgetIdle = this.#gateway.settings.clock.timer(
+    session.stopIdleTimer();
+    session.stopIdleTimer = this.#gateway.settings.clock.timer(
       () => (isInUse(session) ? this.#touch(id, session) : void this.#end(id)),
       this.#settings.sessionIdleMs,
       { background: true },
@@ -128,20 +128,20 @@ export class HttpSessions {
   }
 
   /** Returns the same response, whose stream keeps its session in use until it ends or the client disconnects. */
-  #counted(response: Response, id: string, session: ClientSession): Response {
+  #countStream(response: Response, id: string, session: ClientSession): Response {
     if (response.status !== 200 || response.body === null) return response;
     session.streams++;
     const ended = (): void => {
       session.streams--;
       if (this.#sessions.get(id) === session) this.#touch(id, session);
     };
-    return endedResponse(response, ended);
+    return notifyWhenRead(response, ended);
   }
 
   async #end(id: string): Promise<void> {
     const session = this.#sessions.get(id);
     if (session === undefined || !this.#sessions.delete(id)) return;
-    session.forgetIdle();
+    session.stopIdleTimer();
     session.measure();
     await session.close();
   }
@@ -153,7 +153,7 @@ function isInUse({ requests, streams }: ClientSession): boolean {
 }
 
 /** Returns an id that two concurrent requests would share: the answer of one would go to the other, which would get none. */
-function repeatedId(body: JsonValue | undefined, running: ReadonlySet<RequestId>): RequestId | undefined {
+function findRepeatedId(body: JsonValue | undefined, running: ReadonlySet<RequestId>): RequestId | undefined {
   const ids = new Set<RequestId>();
   for (const id of requestIds(body)) {
     if (running.has(id) || ids.has(id)) return id;

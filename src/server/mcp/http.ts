@@ -4,8 +4,8 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { authInfoOf, callerIn } from "./auth-info.ts";
-import { sentAnswer } from "./sent-answer.ts";
+import { toAuthInfo, readCaller } from "./auth-info.ts";
+import { rewriteResponse } from "./sent-answer.ts";
 import { streamWhenLate } from "./stream-when-late.ts";
 import { acceptsStream, isEventStream } from "../api/requests/accepts-stream.ts";
 import { DirectCalls, type DirectExchange } from "./direct-calls.ts";
@@ -14,25 +14,25 @@ import { CLIENT_JSON, readBody } from "../http/body.ts";
 import type { DirectAnswer, DirectHandler, DirectReply, DirectRequest } from "../http/direct.ts";
 import type { HeaderReader, RequestHead } from "../http/request-head.ts";
 import { targetOf } from "../http/node-request.ts";
-import { refusal, refuseForm, refuseUntrusted } from "../http/guard.ts";
+import { refusal, refuseNonJson, refuseUntrusted } from "../http/guard.ts";
 import { httpSettingsOf, type HttpSettings, type McpHttpOptions } from "./http-options.ts";
 import { HttpSessions } from "./http-sessions.ts";
 import { settingsOf } from "./options.ts";
-import { paramHeaderProblem, toolCallOf } from "./param-headers.ts";
+import { findHeaderMismatch, parseToolCall } from "./param-headers.ts";
 import { isPlainHead } from "./plain-call.ts";
 import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR } from "../../engine/mcp/rpc-codes.ts";
 import { loadServer } from "./sdk.ts";
 import type { CallLog } from "../auth/call-log.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
-import { hasScope, senderOf, type Principal } from "../auth/principal.ts";
+import { hasScope, authenticateSender, type Principal } from "../auth/principal.ts";
 import { ServerAccess } from "../auth/server-access.ts";
-import { watchedStream } from "../auth/watched-stream.ts";
+import { endStreamWithCredentials } from "../auth/watched-stream.ts";
 import { LOCAL_CALLER, noSession, type Caller } from "./serving.ts";
-import { isListen, listenedTo, withListened } from "./listened.ts";
-import { SeenLists, SeenNews } from "./seen-lists.ts";
-import { visibleTo } from "./visible-to.ts";
-import { listenedTasks } from "./tasks/task-listens.ts";
-import { taskStream } from "./tasks/task-stream.ts";
+import { isListenRequest, readResourceUris, withResourceUris } from "./listened.ts";
+import { VisibleLists, VisibleChanges } from "./seen-lists.ts";
+import { visibilityOfCaller } from "./visible-to.ts";
+import { readTaskIds } from "./tasks/task-listens.ts";
+import { withTaskNotifications } from "./tasks/task-stream.ts";
 import { WatchedReply } from "./watched-reply.ts";
 
 /** Answers requests of MCP clients at the path where the program mounts it. */
@@ -45,15 +45,15 @@ export interface McpHandler {
 /** Counts the work of a request. */
 export interface McpWork {
   /** Called before anything of the body runs. Throws to refuse the request. */
-  begin(method: string, body: JsonValue | undefined): void;
+  startWork(method: string, body: JsonValue | undefined): void;
   /** Called if calls continue after their client has disconnected. */
-  readonly until: (ended: Promise<void>) => void;
+  readonly continueUntil: (ended: Promise<void>) => void;
 }
 
-interface Asked {
+interface AcceptedRequest {
   readonly body: JsonValue | undefined;
   readonly caller: Caller;
-  readonly until: McpWork["until"] | undefined;
+  readonly continueUntil: McpWork["continueUntil"] | undefined;
 }
 
 interface Parts {
@@ -68,10 +68,10 @@ const DRAIN_MS = 1_000;
 
 /** Decides which plain calls of a port are answered directly. The others take the regular path. */
 interface DirectAccess {
-  trusts(head: RequestHead): boolean;
+  trustsRequest(head: RequestHead): boolean;
   callerOf(request: DirectRequest): Promise<Caller | undefined>;
   /** Called once the call is known to be plain, directly before it runs. */
-  begins(request: DirectRequest, caller: Caller): boolean;
+  tryStart(request: DirectRequest, caller: Caller): boolean;
 }
 
 export class HttpGateway {
@@ -96,12 +96,12 @@ export class HttpGateway {
   }
 
   /** The response that refuses a client that may not use this server; undefined if it may. */
-  refuse(request: RequestHead): Response | undefined {
+  refusalFor(request: RequestHead): Response | undefined {
     return refuseUntrusted(request, this.settings);
   }
 
   async handle(request: Request): Promise<Response> {
-    const refused = this.refuse(request) ?? this.#refuseForm(request);
+    const refused = this.refusalFor(request) ?? this.#refuseNonJson(request);
     if (refused !== undefined) return refused;
     const caller = await this.#callerOf(request);
     return caller instanceof Response ? caller : this.#watched(await this.#answer(request, caller), caller);
@@ -111,38 +111,38 @@ export class HttpGateway {
   #watched(response: Response, { principal }: Caller): Response {
     const { body } = response;
     if (body === null || !isEventStream(response) || principal === undefined || this.#watch === undefined) return response;
-    return new Response(watchedStream(body, { principal, access: this.#watch }), response);
+    return new Response(endStreamWithCredentials(body, { principal, access: this.#watch }), response);
   }
 
   /** Like `handle`, for a server that has already admitted the caller. */
   async answer(request: Request, caller: Caller, work: McpWork): Promise<Response> {
-    return this.#refuseForm(request) ?? this.#answer(request, caller, work);
+    return this.#refuseNonJson(request) ?? this.#answer(request, caller, work);
   }
 
   /** Makes a handler that answers plain calls at a path without a `Request`. @param access by default the checks of `handle` */
-  direct(path: string, access: DirectAccess = this.#ownAccess()): DirectHandler<DirectReply> {
+  createDirectHandler(path: string, access: DirectAccess = this.#defaultAccess()): DirectHandler<DirectReply> {
     const target = targetOf({ url: path });
     const answer: DirectAnswer<DirectReply> = async (request, read, reply) => {
       const caller = await access.callerOf(request);
       if (caller === undefined) return false;
       const text = await read();
       if (text === undefined) return true; // the client has disconnected
-      const watched = this.#watchedReply(reply, request, caller);
-      return await this.#answerDirect(text, caller, { request, reply: watched, begins: () => access.begins(request, caller) });
+      const watched = this.#endReplyWithCredentials(reply, request, caller);
+      return await this.#answerDirect(text, caller, { request, reply: watched, tryStart: () => access.tryStart(request, caller) });
     };
     return {
-      take: (head) =>
+      match: (head) =>
         head.url === target &&
         isPlainHead(head.headers) &&
         Number(head.headers.get("content-length")) <= this.settings.maxBodyBytes &&
-        access.trusts(head) &&
-        this.#refuseForm(head) === undefined
+        access.trustsRequest(head) &&
+        this.#refuseNonJson(head) === undefined
           ? answer
           : undefined,
     };
   }
 
-  #watchedReply(reply: DirectReply, request: DirectRequest, { principal }: Caller): DirectReply {
+  #endReplyWithCredentials(reply: DirectReply, request: DirectRequest, { principal }: Caller): DirectReply {
     const watch = this.#watch;
     if (principal === undefined || watch === undefined) return reply;
     const end = (): void => {
@@ -152,15 +152,15 @@ export class HttpGateway {
     return new WatchedReply(reply, () => watch.watch(principal, end));
   }
 
-  #ownAccess(): DirectAccess {
+  #defaultAccess(): DirectAccess {
     return {
-      trusts: (head) => this.refuse(head) === undefined,
+      trustsRequest: (head) => this.refusalFor(head) === undefined,
       callerOf: async (request) => {
         if (this.settings.authenticator === undefined) return LOCAL_CALLER;
         const caller = await this.#callerOf(request);
         return caller instanceof Response ? undefined : caller;
       },
-      begins: () => true,
+      tryStart: () => true,
     };
   }
 
@@ -192,8 +192,8 @@ export class HttpGateway {
       if (Array.isArray(body) && body.length > this.settings.maxBatch)
         return refusal(400, `A request may have at most ${this.settings.maxBatch} messages.`, {}, INVALID_REQUEST);
     }
-    work?.begin(request.method, body);
-    return this.#pass(request, { body, caller, until: work?.until });
+    work?.startWork(request.method, body);
+    return this.#routeRequest(request, { body, caller, continueUntil: work?.continueUntil });
   }
 
   /** @param signal its abort limits the wait for running calls to `DRAIN_MS` */
@@ -209,16 +209,16 @@ export class HttpGateway {
     direct.close();
     await Promise.allSettled([modern.close(), sessions.close()]);
     await gateway.stop(DRAIN_MS);
-    await gateway.settled(this.settings.graceMs, signal);
+    await gateway.flush(this.settings.graceMs, signal);
   }
 
   /** Whether requests are accepted, for supervisors and load balancers. */
-  health(): Response {
+  healthResponse(): Response {
     return Response.json({ status: this.#closing ? "stopping" : "ok" }, { status: this.#closing ? 503 : 200 });
   }
 
-  #refuseForm(request: RequestHead): Response | undefined {
-    return refuseForm(request) ?? (this.#closing ? refusal(503, "The server is stopping.") : undefined);
+  #refuseNonJson(request: RequestHead): Response | undefined {
+    return refuseNonJson(request) ?? (this.#closing ? refusal(503, "The server is stopping.") : undefined);
   }
 
   /** Authenticates the caller. Returns the refusal of one that may not call tools. */
@@ -232,7 +232,7 @@ export class HttpGateway {
         if (denial === undefined) return { id: admitted.id, principal: admitted };
         return refusal(denial.status, denial.reason, { "www-authenticate": denial.challenge });
       }
-      principal = await senderOf(authenticator, request);
+      principal = await authenticateSender(authenticator, request);
     } catch (thrown: unknown) {
       const { code, message, retryAfterMs = 1_000 } = ToolError.fromUnknown(thrown);
       if (code !== "unavailable") throw thrown;
@@ -244,27 +244,27 @@ export class HttpGateway {
     return refusal(403, "These credentials do not allow calls: they need the scope execute.", { "www-authenticate": challenge });
   }
 
-  async #pass(request: Request, asked: Asked): Promise<Response> {
+  async #routeRequest(request: Request, asked: AcceptedRequest): Promise<Response> {
     const { body, caller } = asked;
     const { gateway, modern, sessions } = await (this.#parts ??= this.#start());
     const { method, headers, signal } = request;
     if (method !== "POST" || (await gateway.sdk.isLegacyRequest(request, body)))
-      return await sentAnswer(await sessions.handle(request, asked));
+      return await rewriteResponse(await sessions.handle(request, asked));
     const differing = this.#refuseParams(gateway, headers, body);
     if (differing !== undefined) return differing;
-    const visible = visibleTo(gateway.settings, caller);
-    const wanted = listenedTo(body);
+    const visible = visibilityOfCaller(gateway.settings, caller);
+    const wanted = readResourceUris(body);
     const uris = visible === undefined ? wanted : await gateway.peers.withoutHidden(wanted, { signal, visible });
-    const seen = visible === undefined || !isListen(body) ? undefined : new SeenNews(new SeenLists(gateway, { caller }));
-    const watched = uris.map((uri) => gateway.announcer.watch(uri, visible));
-    if (seen !== undefined) watched.push(gateway.announcer.add(seen));
+    const seen = visible === undefined || !isListenRequest(body) ? undefined : new VisibleChanges(new VisibleLists(gateway, { caller }));
+    const watched = uris.map((uri) => gateway.changeNotifier.watch(uri, visible));
+    if (seen !== undefined) watched.push(gateway.changeNotifier.add(seen));
     const release = (): void => {
       for (const stop of watched) stop();
     };
-    const parsedBody = uris.length === wanted.length ? body : withListened(body, uris);
+    const parsedBody = uris.length === wanted.length ? body : withResourceUris(body, uris);
     const ask = async (asked: Request): Promise<Response> => {
-      const given = await modern.fetch(asked, { parsedBody, authInfo: authInfoOf(caller) });
-      return sentAnswer(given, seen && ((frame) => seen.hides(frame)));
+      const given = await modern.fetch(asked, { parsedBody, authInfo: toAuthInfo(caller) });
+      return rewriteResponse(given, seen && ((frame) => seen.hidesFrame(frame)));
     };
     const answered = await (acceptsStream(request)
       ? streamWhenLate((closed) => ask(withSignal(request, closed)), gateway.settings.clock)
@@ -272,8 +272,8 @@ export class HttpGateway {
     const isStream = isEventStream(answered);
     const { tasks } = gateway;
     const response =
-      isStream && tasks !== undefined && body !== undefined && listenedTasks(body).length > 0
-        ? taskStream(answered, { body, serving: gateway.servingModern(caller), headers, signal })
+      isStream && tasks !== undefined && body !== undefined && readTaskIds(body).length > 0
+        ? withTaskNotifications(answered, { body, serving: gateway.servingModern(caller), headers, signal })
         : answered;
     if (watched.length === 0) return response;
     if (!isStream || signal.aborted) release();
@@ -282,10 +282,10 @@ export class HttpGateway {
   }
 
   #refuseParams({ tools }: Gateway, headers: HeaderReader, body: JsonValue | undefined): Response | undefined {
-    const call = toolCallOf(body);
+    const call = parseToolCall(body);
     const tool = call === undefined ? undefined : tools.find(call.name);
     if (call === undefined || tool === undefined) return undefined;
-    const problem = paramHeaderProblem(tool.registered.tool.inputSchema, call.args, headers);
+    const problem = findHeaderMismatch(tool.registered.tool.inputSchema, call.args, headers);
     if (problem === undefined) return undefined;
     return Response.json(
       { jsonrpc: "2.0", id: call.id, error: { code: HEADER_MISMATCH, message: `Header mismatch: ${problem}.` } },
@@ -297,7 +297,7 @@ export class HttpGateway {
     const sdk = await loadServer();
     const gateway = new Gateway(this.#runtime, this.#options, { sdk, calls: this.#calls });
     const modern = sdk.createMcpHandler(
-      ({ authInfo }) => gateway.makeServer({ era: "modern", caller: callerIn(authInfo), isTold: false, session: noSession }),
+      ({ authInfo }) => gateway.createServerInstance({ era: "modern", caller: readCaller(authInfo), receivesChanges: false, session: noSession }),
       {
         legacy: "reject",
         maxRequestBodySize: this.settings.maxBodyBytes,
@@ -305,12 +305,12 @@ export class HttpGateway {
       },
     );
     const { notify } = modern;
-    gateway.announcer.add({
+    gateway.changeNotifier.add({
       toolsChanged: () => notify.toolsChanged(),
       promptsChanged: () => notify.promptsChanged(),
       resourcesChanged: () => notify.resourcesChanged(),
       resourceUpdated: (uri) => notify.resourceUpdated(uri),
-      logged: () => undefined, // there is no request to send it with
+      messageLogged: () => undefined, // there is no request to send it with
     });
     return { gateway, modern, direct: new DirectCalls(gateway), sessions: new HttpSessions(gateway, this.settings) };
   }

@@ -3,9 +3,9 @@ import { ToolError } from "../../core/error.ts";
 import { PORT, checkNumber } from "../../core/base/number-bounds.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { looksAtHeadAlone } from "../auth/principal.ts";
+import { readsHeadOnly } from "../auth/principal.ts";
 import { ServerAccess } from "../auth/server-access.ts";
-import { distrustOf, refusal, withoutOrigin } from "../http/guard.ts";
+import { findDistrust, refusal, withoutOrigin } from "../http/guard.ts";
 import { listenOn } from "../http/listen.ts";
 import { HttpGateway } from "./http.ts";
 import { HTTP_OPTIONS, isLocalAddress, type McpHttpOptions } from "./http-options.ts";
@@ -56,14 +56,14 @@ export async function listen(runtime: Runtime, options: McpListenOptions): Promi
   const answer = async (request: Request): Promise<Response> => {
     const { pathname } = new URL(request.url);
     const metadata = authenticator instanceof ServerAccess ? authenticator.metadataResponse(request) : undefined;
-    if (metadata !== undefined && distrustOf(withoutOrigin(request), gateway.settings) === undefined) return metadata;
-    if (pathname === HEALTH_PATH && request.method === "GET" && path !== HEALTH_PATH) return gateway.health();
-    const page = distrustOf(request, gateway.settings) === undefined ? await options.logins?.response(request) : undefined;
+    if (metadata !== undefined && findDistrust(withoutOrigin(request), gateway.settings) === undefined) return metadata;
+    if (pathname === HEALTH_PATH && request.method === "GET" && path !== HEALTH_PATH) return gateway.healthResponse();
+    const page = findDistrust(request, gateway.settings) === undefined ? await options.logins?.response(request) : undefined;
     if (page !== undefined) return page;
     const isElsewhere = pathname !== path;
-    return gateway.refuse(request) ?? (isElsewhere ? refusal(404, "There is nothing here.") : gateway.handle(request));
+    return gateway.refusalFor(request) ?? (isElsewhere ? refusal(404, "There is nothing here.") : gateway.handle(request));
   };
-  const direct = authenticator === undefined || looksAtHeadAlone(authenticator) ? [gateway.direct(path)] : [];
+  const direct = authenticator === undefined || readsHeadOnly(authenticator) ? [gateway.createDirectHandler(path)] : [];
   const listener = await listenOn(answer, { port, host, clock, log, direct });
   return { port: listener.port, url: `${listener.origin}${path}`, close: () => listener.close(() => gateway.close()) };
 }

@@ -4,7 +4,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../.
 const MAX_WATCHED = 1_000;
 
 /** The open listen requests of one connection. */
-export class Listened {
+export class ListenRequests {
   readonly #watch: (uri: string) => () => void;
   /** Functions that stop watching, by the id of the request. */
   readonly #open = new Map<JsonValue | undefined, readonly (() => void)[]>();
@@ -15,10 +15,10 @@ export class Listened {
   }
 
   /** Handles a message of the client, which may begin or cancel listening. */
-  hear(message: unknown): void {
+  handleMessage(message: unknown): void {
     if (!isJsonObject(message)) return;
     if (message["method"] === "notifications/cancelled" && isJsonObject(message["params"])) this.#stop(message["params"]["requestId"]);
-    const uris = listenedTo(message).slice(0, MAX_WATCHED - this.#count);
+    const uris = readResourceUris(message).slice(0, MAX_WATCHED - this.#count);
     if (uris.length === 0) return;
     const { id } = message;
     this.#stop(id);
@@ -26,7 +26,7 @@ export class Listened {
     this.#open.set(id, uris.map(this.#watch));
   }
 
-  end(): void {
+  close(): void {
     for (const id of this.#open.keys()) this.#stop(id);
   }
 
@@ -38,20 +38,20 @@ export class Listened {
   }
 }
 
-export function isListen(message: unknown): message is JsonObject {
+export function isListenRequest(message: unknown): message is JsonObject {
   return isJsonObject(message) && message["method"] === "subscriptions/listen";
 }
 
 /** The URIs of the resources that a listen request names. */
-export function listenedTo(message: unknown): readonly string[] {
-  if (!isListen(message) || !isJsonObject(message["params"])) return [];
+export function readResourceUris(message: unknown): readonly string[] {
+  if (!isListenRequest(message) || !isJsonObject(message["params"])) return [];
   const { notifications } = message["params"];
   const uris = isJsonObject(notifications) ? notifications["resourceSubscriptions"] : undefined;
   return isJsonArray(uris) ? uris.filter((uri) => typeof uri === "string").slice(0, MAX_WATCHED) : [];
 }
 
 /** Returns the message with other resource URIs. */
-export function withListened(message: JsonValue | undefined, uris: readonly string[]): JsonValue | undefined {
+export function withResourceUris(message: JsonValue | undefined, uris: readonly string[]): JsonValue | undefined {
   const params = isJsonObject(message) ? message["params"] : undefined;
   const notifications = isJsonObject(params) ? params["notifications"] : undefined;
   if (!isJsonObject(message) || !isJsonObject(params) || !isJsonObject(notifications)) return message;

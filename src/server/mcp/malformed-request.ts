@@ -20,7 +20,7 @@ export function checkLine(line: string, sdk: ServerModule): CheckedLine {
   try {
     message = parseJson(line, CLIENT_JSON);
   } catch (error: unknown) {
-    return unread(line, describeThrown(error));
+    return refuseUnreadable(line, describeThrown(error));
   }
   if (!isJsonArray(message)) {
     const refusal = refusalOf(message, sdk);
@@ -35,7 +35,7 @@ export function checkLine(line: string, sdk: ServerModule): CheckedLine {
 }
 
 /** Handles a line that the JSON limits refuse. Only requests are refused: other messages need no answer, and are passed to the SDK. */
-function unread(line: string, problem: string): CheckedLine {
+function refuseUnreadable(line: string, problem: string): CheckedLine {
   let read: unknown;
   try {
     read = parseExactly(line);

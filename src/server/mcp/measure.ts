@@ -5,7 +5,7 @@ import type { ToolError } from "../../core/error.ts";
 import type { ServedRequest } from "../../core/tracing.ts";
 import { INTERNAL_ERROR } from "../../engine/mcp/rpc-codes.ts";
 import { CALL_METHOD, MODERN_VERSION } from "./plain-call.ts";
-import type { CallServing, McpRequest, Shared } from "./serving.ts";
+import type { CallHandlerContext, McpRequest, SharedState } from "./serving.ts";
 import { VALIDATE_NAME } from "./validate-tool.ts";
 
 /** A request that is being answered. */
@@ -13,11 +13,11 @@ export interface Asked {
   readonly method: string;
   readonly request: McpRequest;
   readonly context: ServerContext;
-  readonly server: CallServing["server"];
+  readonly server: CallHandlerContext["server"];
 }
 
 /** Answers a request, and measures it. A request that the client cancels has not failed. */
-export async function measured<T>(gateway: Shared, asked: Asked, answer: () => Promise<T>): Promise<T> {
+export async function measured<T>(gateway: SharedState, asked: Asked, answer: () => Promise<T>): Promise<T> {
   const { runtime, settings } = gateway;
   const { context, method, server } = asked;
   const beganAt = settings.clock.now();
@@ -44,7 +44,7 @@ export async function measured<T>(gateway: Shared, asked: Asked, answer: () => P
 
 /** The tool or prompt that a request names, if it exists: other names are arbitrary text of the client. */
 function subjectOf(
-  { tools, settings }: Shared,
+  { tools, settings }: SharedState,
   { method, request }: Asked,
   failure: ServedRequest["failure"],
 ): Pick<ServedRequest, "toolName" | "promptName"> {
@@ -57,7 +57,7 @@ function subjectOf(
 
 /** Begins to measure a session. Call the returned function once, at its end; the session does not count if its client was never initialized. */
 export function beginSession(
-  { runtime, settings }: Pick<Shared, "runtime" | "settings">,
+  { runtime, settings }: Pick<SharedState, "runtime" | "settings">,
   transport: "stdio" | "http",
 ): (server: Pick<Server, "getNegotiatedProtocolVersion"> | undefined, error?: ToolError) => void {
   const beganAt = settings.clock.now();

@@ -1,10 +1,10 @@
 /** The options of an MCP server, and their defaults. */
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import { nameMatcher } from "../../policy/permission.ts";
+import { createNameMatcher } from "../../policy/permission.ts";
 import type { VisibilityRules } from "../../policy/visibility.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { McpProvider } from "./provider.ts";
@@ -126,10 +126,10 @@ export function settingsOf(options: McpServerOptions): Settings {
     ports = {},
   } = options;
   if (options.tools !== undefined) checkKnownKeys(options.tools, { validate: true }, "The option tools of an MCP server");
-  checkWhole({ pageSize }, 1);
-  checkWhole({ listTtlMs, maxSuspended, suspendedTtlMs }, 0);
+  checkIntegers({ pageSize }, 1);
+  checkIntegers({ listTtlMs, maxSuspended, suspendedTtlMs }, 0);
   if (session !== "connection" && session !== "none")
-    throw new ToolError("invalid_argument", `The option session of an MCP server is "connection" or "none", not ${quoted(session)}.`);
+    throw new ToolError("invalid_argument", `The option session of an MCP server is "connection" or "none", not ${quoteValue(session)}.`);
   return {
     name: options.name ?? "haft",
     version: options.version ?? "0.0.0",
@@ -155,8 +155,8 @@ export function settingsOf(options: McpServerOptions): Settings {
 function taskSettings(options: McpTaskOptions): TaskSettings {
   checkKnownKeys(options, TASK_OPTIONS, "The option tasks of an MCP server");
   const { taskAfterMs = 5_000, ttlMs = 86_400_000, pollIntervalMs = 1_000, maxTasks = 10_000 } = options;
-  checkWhole({ taskAfterMs, maxTasks }, 0);
-  checkWhole({ ttlMs, pollIntervalMs }, 1);
+  checkIntegers({ taskAfterMs, maxTasks }, 0);
+  checkIntegers({ ttlMs, pollIntervalMs }, 1);
   // at a longer interval a client would find its task expired
   return { taskAfterMs, ttlMs, pollIntervalMs: Math.min(pollIntervalMs, Math.ceil(ttlMs / 2)), maxTasks };
 }
@@ -164,15 +164,15 @@ function taskSettings(options: McpTaskOptions): TaskSettings {
 /** @throws ToolError `invalid_argument` for an invalid pattern */
 function listedBy(only: readonly string[] | undefined): Settings["isListed"] {
   if (only === undefined) return () => true;
-  const matches = nameMatcher(only, "only");
+  const matches = createNameMatcher(only, "only");
   return (name) => matches(name) !== undefined;
 }
 
 /** @throws ToolError `invalid_argument` for a number that is not an integer or too small */
-export function checkWhole(values: Readonly<Record<string, number>>, least: number): void {
+export function checkIntegers(values: Readonly<Record<string, number>>, least: number): void {
   for (const [name, value] of Object.entries(values)) {
     if (Number.isSafeInteger(value) && value >= least) continue;
-    throw new ToolError("invalid_argument", `The option ${name} of an MCP server is ${quoted(value)}; it takes an integer from ${least}.`);
+    throw new ToolError("invalid_argument", `The option ${name} of an MCP server is ${quoteValue(value)}; it takes an integer from ${least}.`);
   }
 }
 

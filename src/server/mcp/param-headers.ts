@@ -22,14 +22,14 @@ const MAX_DEPTH = 8;
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports — `x-mcp-header`
  */
-export function paramHeaderProblem(schema: JsonSchema, args: unknown, headers: HeaderReader): string | undefined {
+export function findHeaderMismatch(schema: JsonSchema, args: unknown, headers: HeaderReader): string | undefined {
   if (typeof schema === "boolean") return undefined;
   for (const { header, path } of getOrAdd(DECLARED, schema, paramHeaders)) {
     const value = textAt(args, path);
     if (value === undefined) continue;
     const sent = headers.get(header);
     if (sent === null) return `the header ${header} is missing`;
-    const decoded = decodedHeader(sent);
+    const decoded = decodeHeader(sent);
     if (decoded === undefined) return `the header ${header} is not in the encoding that it declares`;
     if (decoded !== value) return `the header ${header} and the argument ${path.join(".")} differ`;
   }
@@ -58,14 +58,14 @@ function textAt(args: unknown, path: readonly string[]): string | undefined {
 }
 
 /** Decodes a header that may be in Base64, which clients use for non-ASCII values; undefined if the encoding is invalid. */
-export function decodedHeader(sent: string): string | undefined {
+export function decodeHeader(sent: string): string | undefined {
   const encoded = ENCODED.exec(sent)?.[1];
   if (encoded === undefined) return sent;
   return BASE64.test(encoded) && encoded.length % 4 === 0 ? Buffer.from(encoded, "base64").toString("utf8") : undefined;
 }
 
 /** The tool, arguments and id of a `tools/call`; undefined for every other message. */
-export function toolCallOf(
+export function parseToolCall(
   body: unknown,
 ): { readonly id: JsonValue; readonly name: string; readonly args: JsonValue | undefined } | undefined {
   if (!isJsonObject(body) || body["method"] !== "tools/call" || !isJsonObject(body["params"])) return undefined;

@@ -1,7 +1,7 @@
 /** Handlers that pass resources, prompts, completion and the log level through to the servers that offer them. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
-import { pause } from "../../processes/pause.ts";
+import { sleep } from "../../processes/pause.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { PeerOptions } from "../../engine/mcp/peer.ts";
 import type { McpClient, McpLogLevel } from "./client.ts";
@@ -11,16 +11,16 @@ import type { Source } from "./source.ts";
 import { isLogLevel, leastUrgent } from "./round.ts";
 import { serveExchange } from "./serve-exchange.ts";
 import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
-import { textParam, type McpRequest, type Serving } from "./serving.ts";
-import { visibleTo } from "./visible-to.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { textParam, type McpRequest, type HandlerContext } from "./serving.ts";
+import { visibilityOfCaller } from "./visible-to.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 
 const LOG_LEVEL_TIMEOUT_MS = 10_000;
 /** How long the response to a client waits for the servers, in milliseconds. */
 const LOG_LEVEL_GRACE_MS = 1_000;
 
 /** Registers the handlers. Returns a function that says whether the connection is subscribed to a resource now. */
-export function addPeerHandlers(serving: Serving): (uri: string) => boolean {
+export function addPeerHandlers(serving: HandlerContext): (uri: string) => boolean {
   const { server, connection, handle } = serving;
   const { resources, prompts, completions } = server.getCapabilities();
   if (connection.era === "legacy") addLogLevel(serving);
@@ -30,28 +30,28 @@ export function addPeerHandlers(serving: Serving): (uri: string) => boolean {
 }
 
 /** A server has one log level for all clients: the least urgent that any client wants. Each client is sent only the levels it wants. */
-function addLogLevel(serving: Serving): void {
-  const { gateway, connection, handle, atEnd } = serving;
-  const { peers, settings, logged } = gateway;
-  const isSeenBy = ({ info }: Serving, source: Source): boolean => peers.isSeen(source, visibleTo(settings, info.caller));
+function addLogLevel(serving: HandlerContext): void {
+  const { gateway, connection, handle, onClose } = serving;
+  const { peers, settings, loggingConnections } = gateway;
+  const isSeenBy = ({ info }: HandlerContext, source: Source): boolean => peers.isVisible(source, visibilityOfCaller(settings, info.caller));
   const levelOf = (source: Source): McpLogLevel | undefined =>
-    leastUrgent([...logged].filter((one) => isSeenBy(one, source)).map((one) => one.connection.logLevel));
-  atEnd(() => void logged.delete(serving));
+    leastUrgent([...loggingConnections].filter((one) => isSeenBy(one, source)).map((one) => one.connection.logLevel));
+  onClose(() => void loggingConnections.delete(serving));
   handle("logging/setLevel", async (request) => {
     const level = textParam(request, "level");
     if (!isLogLevel(level)) throw new ToolError("invalid_input", `There is no log level ${JSON.stringify(level)}.`);
     connection.logLevel = level;
     const options = { signal: AbortSignal.timeout(LOG_LEVEL_TIMEOUT_MS) };
-    logged.add(serving);
+    loggingConnections.add(serving);
     const seen = peers.sources().filter((source) => isSeenBy(serving, source));
     const set = seen.map(async (source) => source.setLogLevel?.({ level: levelOf(source) ?? level }, options));
     // a server that hangs does not delay the response
-    await Promise.race([Promise.allSettled(set), pause(settings.clock, LOG_LEVEL_GRACE_MS, undefined, { background: true })]);
+    await Promise.race([Promise.allSettled(set), sleep(settings.clock, LOG_LEVEL_GRACE_MS, undefined, { background: true })]);
     return {};
   });
 }
 
-function addPrompts(serving: Serving): void {
+function addPrompts(serving: HandlerContext): void {
   const { gateway, handle } = serving;
   handle("prompts/list", (request, { mcpReq }) =>
     listPage(serving, request, { method: "listPrompts", field: "prompts", key: "name", signal: mcpReq.signal }),
@@ -60,13 +60,13 @@ function addPrompts(serving: Serving): void {
     serveExchange<JsonObject>({ request, context, serving }, async ({ exchange, client }) => {
       const { signal } = exchange;
       const { source, own } = await gateway.peers.findPrompt(textParam(request, "name"), askerOf(serving, signal));
-      const answer = source.getPrompt?.({ ...plainParams(request), name: own }, { signal, ask: askThrough(client) });
-      return answer === undefined ? notOffered(source, "prompts") : untilAborted(answer, signal);
+      const answer = source.getPrompt?.({ ...withoutMeta(request), name: own }, { signal, ask: createAsk(client) });
+      return answer === undefined ? throwNotOffered(source, "prompts") : rejectOnAbort(answer, signal);
     }),
   );
 }
 
-function addResources(serving: Serving): (uri: string) => boolean {
+function addResources(serving: HandlerContext): (uri: string) => boolean {
   const { gateway, handle } = serving;
   handle("resources/list", (request, { mcpReq }) =>
     listPage(serving, request, { method: "listResources", field: "resources", key: "uri", signal: mcpReq.signal }),
@@ -78,7 +78,7 @@ function addResources(serving: Serving): (uri: string) => boolean {
     const uri = textParam(request, "uri");
     try {
       return await serveExchange<JsonObject>({ request, context, serving }, ({ exchange, client }) =>
-        gateway.peers.read({ ...plainParams(request), uri }, { ...askerOf(serving, exchange.signal), ask: askThrough(client) }),
+        gateway.peers.read({ ...withoutMeta(request), uri }, { ...askerOf(serving, exchange.signal), ask: createAsk(client) }),
       );
     } catch (error: unknown) {
       if (error instanceof ToolError && error.code === "not_found")
@@ -90,13 +90,13 @@ function addResources(serving: Serving): (uri: string) => boolean {
 }
 
 /** Subscriptions of the older revision; clients of the newer one name the resources when they begin to listen. */
-function addSubscriptions({ gateway, handle, info, atEnd }: Serving): (uri: string) => boolean {
+function addSubscriptions({ gateway, handle, info, onClose }: HandlerContext): (uri: string) => boolean {
   const watched = new Map<string, () => void>();
   handle("resources/subscribe", (request) => {
     const uri = textParam(request, "uri");
     if (watched.size >= MAX_SUBSCRIPTIONS)
       throw new ToolError("invalid_input", `At most ${MAX_SUBSCRIPTIONS} resources can be subscribed to.`);
-    if (!watched.has(uri)) watched.set(uri, gateway.announcer.watch(uri, visibleTo(gateway.settings, info.caller)));
+    if (!watched.has(uri)) watched.set(uri, gateway.changeNotifier.watch(uri, visibilityOfCaller(gateway.settings, info.caller)));
     return {};
   });
   handle("resources/unsubscribe", (request) => {
@@ -105,7 +105,7 @@ function addSubscriptions({ gateway, handle, info, atEnd }: Serving): (uri: stri
     watched.delete(uri);
     return {};
   });
-  atEnd(() => {
+  onClose(() => {
     for (const stop of watched.values()) stop();
     watched.clear();
   });
@@ -115,21 +115,21 @@ function addSubscriptions({ gateway, handle, info, atEnd }: Serving): (uri: stri
 const MAX_SUBSCRIPTIONS = 1_000;
 
 /** Completes an argument of a prompt or template, by the server that has it. */
-async function complete(serving: Serving, request: McpRequest, { mcpReq }: ServerContext): Promise<JsonObject> {
+async function complete(serving: HandlerContext, request: McpRequest, { mcpReq }: ServerContext): Promise<JsonObject> {
   const { peers } = serving.gateway;
   const { signal } = mcpReq;
   const asker = askerOf(serving, signal);
-  const params = plainParams(request);
+  const params = withoutMeta(request);
   const ref = isJsonObject(params["ref"]) ? params["ref"] : {};
   if (ref["type"] === "ref/prompt" && typeof ref["name"] === "string") {
     const { source, own } = await peers.findPrompt(ref["name"], asker);
-    return untilAborted(source.complete?.({ ...params, ref: { ...ref, name: own } }, { signal }) ?? NO_COMPLETION, signal);
+    return rejectOnAbort(source.complete?.({ ...params, ref: { ...ref, name: own } }, { signal }) ?? NO_COMPLETION, signal);
   }
   if (ref["type"] !== "ref/resource" || typeof ref["uri"] !== "string")
     throw new ToolError("invalid_input", "A completion needs a ref/prompt with a name or a ref/resource with a uri.");
   const source = (await peers.findTemplate(ref["uri"], asker)) ?? (await peers.findResource(ref["uri"], asker));
   if (source === undefined) throw new ToolError("not_found", `No resource template ${JSON.stringify(ref["uri"])}.`);
-  return untilAborted(source.complete?.(params, { signal }) ?? NO_COMPLETION, signal);
+  return rejectOnAbort(source.complete?.(params, { signal }) ?? NO_COMPLETION, signal);
 }
 
 const NO_COMPLETION: Promise<JsonObject> = Promise.resolve(Object.freeze({ completion: { values: [], hasMore: false } }));
@@ -142,7 +142,7 @@ interface ListRequest {
   readonly signal: AbortSignal;
 }
 
-async function listPage(serving: Serving, { params }: McpRequest, { method, field, key, signal }: ListRequest): Promise<JsonObject> {
+async function listPage(serving: HandlerContext, { params }: McpRequest, { method, field, key, signal }: ListRequest): Promise<JsonObject> {
   const { gateway } = serving;
   const cursor = params?.["cursor"];
   const items = await gateway.peers.list(method, askerOf(serving, signal));
@@ -152,21 +152,21 @@ async function listPage(serving: Serving, { params }: McpRequest, { method, fiel
   return { [field]: page.items, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
 }
 
-function askerOf({ gateway, info }: Serving, signal: AbortSignal): Asker {
-  return { signal, visible: visibleTo(gateway.settings, info.caller) };
+function askerOf({ gateway, info }: HandlerContext, signal: AbortSignal): Asker {
+  return { signal, visible: visibilityOfCaller(gateway.settings, info.caller) };
 }
 
 /** The parameters for a peer, without the metadata of this connection. */
-function plainParams({ params = {} }: McpRequest): JsonObject {
+function withoutMeta({ params = {} }: McpRequest): JsonObject {
   const { _meta, ...own } = params;
   const copy = copyJson(own).value;
   return isJsonObject(copy) ? copy : {};
 }
 
-function askThrough(client: McpClient): NonNullable<PeerOptions["ask"]> {
+function createAsk(client: McpClient): NonNullable<PeerOptions["ask"]> {
   return (question, asker) => client.elicit(asker === "" ? question : { ...question, message: `${asker}: ${question.message}` });
 }
 
-function notOffered({ name = "the program" }: Source, what: string): never {
+function throwNotOffered({ name = "the program" }: Source, what: string): never {
   throw new ToolError("unavailable", `${name} lists ${what} that it does not provide.`);
 }

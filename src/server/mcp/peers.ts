@@ -6,12 +6,12 @@ import { mcpPeerOf, type PeerError, type PeerOptions } from "../../engine/mcp/pe
 import { INVALID_PARAMS, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import type { Visibility } from "../../policy/visibility.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { within } from "../../processes/pause.ts";
+import { withTimeLimit } from "../../processes/pause.ts";
 import { firstAnswer, firstFound } from "./first-of.ts";
 import type { Settings } from "./options.ts";
 import { SourceLists, type Entries, type Entry, type ListMethod } from "./source-lists.ts";
-import { isUsable, offers, titleOf, type Kind, type Source } from "./source.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { isUsable, mayOffer, titleOf, type Kind, type Source } from "./source.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 
 /** How long a server may take to read a resource that it neither lists nor has a template for, in milliseconds. */
 const GUESS_MS = 30_000;
@@ -46,7 +46,7 @@ export class Peers {
    * Whether a caller may see a source: it may use any of the source's tools or, if there are none, its rules would permit one. The program's own
    * sources are visible to every caller.
    */
-  isSeen(source: Source, visible: Visibility | undefined): boolean {
+  isVisible(source: Source, visible: Visibility | undefined): boolean {
     if (visible === undefined || !("identity" in source)) return true;
     return (
       this.#current()
@@ -57,12 +57,12 @@ export class Peers {
 
   #current(): Served {
     const { version } = this.#registry;
-    if (this.#served?.version !== version) this.#served = this.#serve(version);
+    if (this.#served?.version !== version) this.#served = this.#collectSources(version);
     return this.#served;
   }
 
   /** Collects the sources. A server whose tools are all denied offers nothing else either. */
-  #serve(version: number): Served {
+  #collectSources(version: number): Served {
     const { providers, toolsets } = this.#settings;
     const offered = Map.groupBy(this.#registry.list(), ({ toolset }) => toolset.name);
     const denied = new Set(this.#registry.listDenied().map(({ toolset }) => toolset.name));
@@ -77,28 +77,28 @@ export class Peers {
   }
 
   /** Whether any source offers this kind; servers that are not open yet count as offering it. */
-  has(kind: Kind): boolean {
-    return this.sources().some((source) => offers(source, kind));
+  offersKind(kind: Kind): boolean {
+    return this.sources().some((source) => mayOffer(source, kind));
   }
 
   /** The sources that can be asked for a kind now, with their connections; differs after one was added, removed or reconnected. */
-  usable(kind: Kind): readonly unknown[] {
+  listUsable(kind: Kind): readonly unknown[] {
     return this.sources().flatMap((source) => (isUsable(source, kind) ? [source, source.identity] : []));
   }
 
   /** Lists all entries of a kind, each name or URI once: of several sources with the same one, the first that the caller may see is used. */
   async list(method: ListMethod, { signal, visible }: Asker): Promise<readonly JsonObject[]> {
-    const loading = Promise.all(this.#listing(method).map((source) => this.#lists.load(source, method)));
+    const loading = Promise.all(this.#listableSources(method).map((source) => this.#lists.load(source, method)));
     const all = new Map<string, Entry[]>();
-    for (const [name, entry] of (await untilAborted(loading, signal)).flatMap((entries) => [...entries])) {
+    for (const [name, entry] of (await rejectOnAbort(loading, signal)).flatMap((entries) => [...entries])) {
       const others = all.get(name);
       if (others === undefined) all.set(name, [entry]);
       else {
-        this.#lists.warnTwice(name, entry, method);
+        this.#lists.warnDuplicate(name, entry, method);
         others.push(entry);
       }
     }
-    const seen = Array.from(all.values(), (entries) => entries.find(({ source }) => this.isSeen(source, visible)));
+    const seen = Array.from(all.values(), (entries) => entries.find(({ source }) => this.isVisible(source, visible)));
     return seen.flatMap((entry) => (entry === undefined ? [] : [entry.item]));
   }
 
@@ -111,45 +111,45 @@ export class Peers {
 
   /** The source that lists a resource; undefined if none does. */
   async findResource(uri: string, asker: Asker): Promise<Source | undefined> {
-    return (await this.#find([listed(uri)], asker))?.source;
+    return (await this.#find([byUri(uri)], asker))?.source;
   }
 
   /** The source that lists a resource, otherwise the first with a matching template; undefined if there is none. */
   async findOwner(uri: string, asker: Asker): Promise<Source | undefined> {
-    return (await this.#find([listed(uri), behindTemplate(uri)], asker))?.source;
+    return (await this.#find([byUri(uri), byTemplate(uri)], asker))?.source;
   }
 
   /** Removes the resources that are listed only by servers hidden from the caller. Others are kept: they may have a template, or be listed later. */
   async withoutHidden(uris: readonly string[], { signal, visible }: Asker): Promise<readonly string[]> {
     if (uris.length === 0) return uris;
-    const lists = this.#listing("listResources").map(async (source) => {
-      const known = this.#lists.known(source, "listResources");
+    const lists = this.#listableSources("listResources").map(async (source) => {
+      const known = this.#lists.findCached(source, "listResources");
       const loading = known ?? this.#lists.load(source, "listResources");
       return { source, entries: this.#lists.isLate(source) ? known : await loading };
     });
-    const all = await untilAborted(Promise.all(lists), signal);
+    const all = await rejectOnAbort(Promise.all(lists), signal);
     return uris.filter((uri) => {
       const owners = all.filter(({ entries }) => entries?.has(uri) === true);
-      return owners.length === 0 || owners.some(({ source }) => this.isSeen(source, visible));
+      return owners.length === 0 || owners.some(({ source }) => this.isVisible(source, visible));
     });
   }
 
   /** The source that lists a template; undefined if none does. */
   async findTemplate(uriTemplate: string, asker: Asker): Promise<Source | undefined> {
-    const pick: Wanted["pick"] = (entries) => entries.get(uriTemplate);
+    const pick: EntryQuery["pick"] = (entries) => entries.get(uriTemplate);
     return (await this.#find([{ method: "listResourceTemplates", pick }], asker))?.source;
   }
 
-  #listing(method: ListMethod): readonly Source[] {
+  #listableSources(method: ListMethod): readonly Source[] {
     return this.sources().filter((source) => this.#lists.canList(source, method));
   }
 
   /** @param wanted what to look for, in order of preference */
-  async #find(wanted: readonly [Wanted, ...Wanted[]], { signal, visible }: Asker): Promise<Entry | undefined> {
-    const seen = (method: ListMethod): readonly Source[] => this.#listing(method).filter((source) => this.isSeen(source, visible));
+  async #find(wanted: readonly [EntryQuery, ...EntryQuery[]], { signal, visible }: Asker): Promise<Entry | undefined> {
+    const seen = (method: ListMethod): readonly Source[] => this.#listableSources(method).filter((source) => this.isVisible(source, visible));
     const [{ method, pick }] = wanted;
     for (const source of seen(method)) {
-      const known = this.#lists.known(source, method);
+      const known = this.#lists.findCached(source, method);
       const entry = known === undefined ? undefined : pick(known);
       if (entry !== undefined) return entry;
       if (known === undefined && !this.#lists.isLate(source)) break; // it may have the entry, and is preferred
@@ -157,12 +157,12 @@ export class Peers {
     const searches = wanted.flatMap(({ method, pick }) =>
       seen(method).map((source) => ({ isLate: this.#lists.isLate(source), found: this.#search(source, { method, pick }) })),
     );
-    return await untilAborted(firstFound(searches), signal);
+    return await rejectOnAbort(firstFound(searches), signal);
   }
 
   /** Searches one list. A cached list without the entry is loaded again. */
-  async #search(source: Source, { method, pick }: Wanted): Promise<Entry | undefined> {
-    const known = this.#lists.known(source, method);
+  async #search(source: Source, { method, pick }: EntryQuery): Promise<Entry | undefined> {
+    const known = this.#lists.findCached(source, method);
     return (known && pick(known)) ?? pick(await this.#lists.load(source, method));
   }
 
@@ -174,59 +174,59 @@ export class Peers {
   async read(params: JsonObject & { readonly uri: string }, { visible, ...options }: Asker & PeerOptions): Promise<JsonObject> {
     const { signal } = options;
     const { clock } = this.#settings;
-    const owner = await this.#find([listed(params.uri), behindTemplate(params.uri)], { visible, signal });
+    const owner = await this.#find([byUri(params.uri), byTemplate(params.uri)], { visible, signal });
     const isOwned = owner !== undefined && owner.own === params.uri;
-    const candidates = isOwned ? [owner.source] : this.#readers(owner?.source, visible);
+    const candidates = isOwned ? [owner.source] : this.#readCandidates(owner?.source, visible);
     const ask = async (source: Source, outer: AbortSignal): Promise<JsonObject> => {
       const read = (signal: AbortSignal): Promise<JsonObject> =>
-        untilAborted(
-          source.readResource?.(params, { ...options, signal }) ?? Promise.reject(notHere(params.uri)),
+        rejectOnAbort(
+          source.readResource?.(params, { ...options, signal }) ?? Promise.reject(notFoundError(params.uri)),
           signal,
           () => new ToolError("timeout", `${titleOf(source)} did not answer in time.`),
         );
-      return source === owner?.source ? await read(outer) : await within({ clock, limitMs: GUESS_MS, outer }, read);
+      return source === owner?.source ? await read(outer) : await withTimeLimit({ clock, limitMs: GUESS_MS, outer }, read);
     };
     try {
-      return await untilAborted(firstAnswer(candidates, ask, { clock, outer: signal }), signal);
+      return await rejectOnAbort(firstAnswer(candidates, ask, { clock, outer: signal }), signal);
     } catch (error: unknown) {
       if (signal.aborted || !(error instanceof AggregateError)) throw error;
       const problem: unknown = error.errors.find((one) => !isNotFound(one));
       if (problem !== undefined) throw problem instanceof Error ? problem : ToolError.fromUnknown(problem);
-      throw notHere(params.uri, error.errors.at(-1));
+      throw notFoundError(params.uri, error.errors.at(-1));
     }
   }
 
   /** The sources to ask for a resource that none of them lists; sources that did not answer in time are last. */
-  #readers(first: Source | undefined, visible: Visibility | undefined): readonly Source[] {
+  #readCandidates(first: Source | undefined, visible: Visibility | undefined): readonly Source[] {
     const others = this.sources().filter(
-      (source) => source !== first && source.readResource !== undefined && isUsable(source, "resources") && this.isSeen(source, visible),
+      (source) => source !== first && source.readResource !== undefined && isUsable(source, "resources") && this.isVisible(source, visible),
     );
     const isLate = (source: Source): boolean => this.#lists.isLate(source);
     return [...(first === undefined ? [] : [first]), ...others.filter((one) => !isLate(one)), ...others.filter(isLate)];
   }
 
   /** Clears the cached lists of one source, or of all, because they may have changed. */
-  forget(source?: Source): void {
-    this.#lists.forget(source);
+  clearLists(source?: Source): void {
+    this.#lists.clear(source);
   }
 }
 
 /** An entry to find in a list of a source. */
-interface Wanted {
+interface EntryQuery {
   readonly method: ListMethod;
   readonly pick: (entries: Entries) => Entry | undefined;
 }
 
-function listed(uri: string): Wanted {
+function byUri(uri: string): EntryQuery {
   return { method: "listResources", pick: (entries) => entries.get(uri) };
 }
 
-function behindTemplate(uri: string): Wanted {
-  const pick: Wanted["pick"] = (entries) => [...entries].find(([template]) => fitsTemplate(uri, template))?.[1];
+function byTemplate(uri: string): EntryQuery {
+  const pick: EntryQuery["pick"] = (entries) => [...entries].find(([template]) => matchesTemplate(uri, template))?.[1];
   return { method: "listResourceTemplates", pick };
 }
 
-function notHere(uri: string, cause?: unknown): ToolError {
+function notFoundError(uri: string, cause?: unknown): ToolError {
   return new ToolError("not_found", `No resource ${JSON.stringify(uri)}.`, { cause });
 }
 
@@ -238,7 +238,7 @@ interface Served {
 }
 
 /** Whether a template may produce the URI: the URI contains its literal parts in order. */
-function fitsTemplate(uri: string, template: string): boolean {
+function matchesTemplate(uri: string, template: string): boolean {
   const [first = "", ...others] = template.split(/\{[^{}]*\}/u);
   const last = others.pop();
   if (last === undefined) return uri === template;

@@ -35,7 +35,7 @@ export function isPlainHead(headers: HeaderReader): boolean {
 }
 
 /** Reads a plain call; undefined for every other message, also for an invalid one, which the regular path answers. */
-export function plainCallOf(body: JsonValue, headers: HeaderReader): PlainCall | undefined {
+export function parsePlainCall(body: JsonValue, headers: HeaderReader): PlainCall | undefined {
   if (!isJsonObject(body) || !hasOnly(body, MESSAGE)) return undefined;
   const { jsonrpc, id, method, params } = body;
   if (jsonrpc !== "2.0" || method !== CALL_METHOD || !isRequestId(id)) return undefined;

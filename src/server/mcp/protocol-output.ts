@@ -1,6 +1,6 @@
 /** Reserves standard output for the protocol, which other output would corrupt. */
 import { Writable } from "node:stream";
-import { divertOutput } from "../../processes/divert-output.ts";
+import { redirectStdout } from "../../processes/divert-output.ts";
 
 export interface ProtocolOutput {
   readonly output: Writable;
@@ -9,14 +9,14 @@ export interface ProtocolOutput {
 }
 
 /** Redirects what the process prints to standard output to standard error, until `release`. */
-export function protocolOutput(): ProtocolOutput {
+export function openProtocolOutput(): ProtocolOutput {
   const { stdout } = process;
-  const { through, release } = divertOutput();
+  const { writeThrough, restore } = redirectStdout();
   const fail = (error: Error): void => void output.destroy(error);
   const output = new Writable({
     decodeStrings: false,
     write: (chunk: string, _encoding, done) => {
-      if (through(() => stdout.write(chunk))) done();
+      if (writeThrough(() => stdout.write(chunk))) done();
       else stdout.once("drain", () => done());
     },
     destroy: (error, done) => {
@@ -25,5 +25,5 @@ export function protocolOutput(): ProtocolOutput {
     },
   });
   stdout.on("error", fail); // not removed after an error: further writes of the process may fail in the same way
-  return { output, release };
+  return { output, release: restore };
 }

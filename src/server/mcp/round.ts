@@ -23,7 +23,7 @@ export function isLogLevel(value: unknown): value is McpLogLevel {
   return LEVELS.some((level) => level === value);
 }
 
-export function wantsLevel({ logLevel }: Connection, level: unknown): boolean {
+export function allowsLevel({ logLevel }: Connection, level: unknown): boolean {
   return logLevel === undefined || (isLogLevel(level) && LEVELS.indexOf(level) >= LEVELS.indexOf(logLevel));
 }
 
@@ -33,30 +33,30 @@ export function leastUrgent(levels: readonly (McpLogLevel | undefined)[]): McpLo
 }
 
 /** Sends requests to the client of the older era, within the request it has open. */
-export function senderTo({ mcpReq, http }: ServerContext, suspensions: Suspensions): NonNullable<ExchangeRound["send"]> {
+export function createSender({ mcpReq, http }: ServerContext, suspensions: Suspensions): NonNullable<ExchangeRound["send"]> {
   return ({ method, params }, signal) => {
     const send = (until: AbortSignal): Promise<unknown> =>
       mcpReq.send({ method, params: { ...params } }, { signal: until, timeout: NO_TIMEOUT_MS });
-    return http === undefined ? send(signal) : suspensions.whileOpen(signal, send);
+    return http === undefined ? send(signal) : suspensions.askWithTimeout(signal, send);
   };
 }
 
-export function roundOf(context: ServerContext, connection: Connection, suspensions: Suspensions): ExchangeRound {
+export function createRound(context: ServerContext, connection: Connection, suspensions: Suspensions): ExchangeRound {
   const { mcpReq } = context;
   return {
     signal: mcpReq.signal,
     answers: new Map(Object.entries(mcpReq.inputResponses ?? {})),
-    send: connection.era === "modern" ? undefined : senderTo(context, suspensions),
-    notify: (method: string, params: JsonObject) => quietly(mcpReq.notify({ method, params: { ...params } })),
+    send: connection.era === "modern" ? undefined : createSender(context, suspensions),
+    notify: (method: string, params: JsonObject) => ignoreFailure(mcpReq.notify({ method, params: { ...params } })),
     progressToken: mcpReq["_meta"]?.progressToken,
     log: (level: McpLogLevel, data: JsonValue, logger: string | undefined) => {
-      if (connection.era === "modern" || wantsLevel(connection, level)) quietly(mcpReq.log(level, data, logger));
+      if (connection.era === "modern" || allowsLevel(connection, level)) ignoreFailure(mcpReq.log(level, data, logger));
     },
   };
 }
 
 /** The client's description of itself, which it sends with each request in the newer era, once in the older one. */
-export function clientFacts(
+export function readClientFacts(
   context: { readonly mcpReq: Pick<ServerContext["mcpReq"], "envelope"> },
   server: Pick<Server, "getClientCapabilities">,
   connection: Connection,
@@ -68,6 +68,6 @@ export function clientFacts(
 }
 
 /** Ignores failures: a client that has disconnected must not fail the work. */
-function quietly(sent: Promise<void>): void {
+function ignoreFailure(sent: Promise<void>): void {
   sent.catch(() => {});
 }

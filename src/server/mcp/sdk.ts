@@ -1,7 +1,7 @@
 /** Loads the official server library, an optional peer dependency, when a server is started. */
 import type { JSONRPCRequest, Result, ServerContext } from "@modelcontextprotocol/server";
 import { describeThrown } from "../../core/error.ts";
-import { cannotLoad } from "../../core/late-package.ts";
+import { packageLoadError } from "../../core/late-package.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
 
@@ -15,7 +15,7 @@ export async function loadServer(): Promise<ServerModule> {
   try {
     return await import("@modelcontextprotocol/server");
   } catch (error: unknown) {
-    throw cannotLoad(SDK, error);
+    throw packageLoadError(SDK, error);
   }
 }
 
@@ -24,7 +24,7 @@ export async function loadStdio(): Promise<StdioModule> {
   try {
     return await import("@modelcontextprotocol/server/stdio");
   } catch (error: unknown) {
-    throw cannotLoad(SDK, error);
+    throw packageLoadError(SDK, error);
   }
 }
 
@@ -34,7 +34,7 @@ type ServerClass = ServerModule["Server"];
  * The SDK's server without its validation of `tools/call` results: they are complete already, its schemas do not know tasks, and validating one costs
  * more than most calls. Params that its schemas refuse are answered as invalid params, not as an internal error.
  */
-export function passingServer({ Server, ProtocolError }: ServerModule): ServerClass {
+export function createUncheckedServerClass({ Server, ProtocolError }: ServerModule): ServerClass {
   return class PassingServer extends Server {
     protected override _wrapHandler(...args: Parameters<WrapHandler>): ReturnType<WrapHandler> {
       const [method, handler] = args;

@@ -4,13 +4,13 @@
  */
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { strictJson } from "../../core/base/strict-json.ts";
-import { wholeResponse } from "../http/whole-text.ts";
+import { replaceLoneSurrogates } from "../../core/base/strict-json.ts";
+import { createTextResponse } from "../http/whole-text.ts";
 
 /** With this many bytes unread, only the latest notification of each kind is kept. */
 const MAX_UNREAD_BYTES = 65_536;
 /** Notifications that a newer one of the same kind replaces. */
-const NEWS: ReadonlySet<JsonValue | undefined> = new Set([
+const REPLACEABLE_METHODS: ReadonlySet<JsonValue | undefined> = new Set([
   "notifications/progress",
   "notifications/message",
   "notifications/tools/list_changed",
@@ -20,10 +20,10 @@ const NEWS: ReadonlySet<JsonValue | undefined> = new Set([
 ]);
 
 /** Removes lone surrogates from a response. In a stream, bounds unread notifications, but no responses or requests. @param hides drops a frame */
-export async function sentAnswer(response: Response, hides?: (frame: string) => boolean): Promise<Response> {
+export async function rewriteResponse(response: Response, hides?: (frame: string) => boolean): Promise<Response> {
   const { body, headers } = response;
   const type = headers.get("content-type") ?? "";
-  if (body !== null && type.startsWith("application/json")) return wholeResponse(strictJson(await response.text()), response);
+  if (body !== null && type.startsWith("application/json")) return createTextResponse(replaceLoneSurrogates(await response.text()), response);
   if (body === null || !type.startsWith("text/event-stream")) return response;
   return new Response(new BoundedStream(body, hides).readable, response);
 }
@@ -31,21 +31,21 @@ export async function sentAnswer(response: Response, hides?: (frame: string) => 
 class BoundedStream {
   readonly readable: ReadableStream<Uint8Array>;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  readonly #hides: ((frame: string) => boolean) | undefined;
+  readonly #shouldHide: ((frame: string) => boolean) | undefined;
   readonly #encoder = new TextEncoder();
   /** Notifications that wait until more has been read, oldest kind first. */
   readonly #latest = new Map<string, string>();
-  #isOver = false;
+  #hasEnded = false;
 
   constructor(source: ReadableStream<Uint8Array>, hides: ((frame: string) => boolean) | undefined) {
-    this.#hides = hides;
+    this.#shouldHide = hides;
     this.#reader = source.getReader();
     this.readable = new ReadableStream<Uint8Array>(
       {
         start: (controller) => void this.#copy(controller),
-        pull: (controller) => this.#catchUp(controller),
+        pull: (controller) => this.#flushLatest(controller),
         cancel: (reason) => {
-          this.#isOver = true;
+          this.#hasEnded = true;
           return this.#reader.cancel(reason);
         },
       },
@@ -59,34 +59,34 @@ class BoundedStream {
     try {
       for (;;) {
         const { done, value } = await this.#reader.read();
-        if (this.#isOver) return;
+        if (this.#hasEnded) return;
         if (done) break;
         const frames = (rest + decoder.decode(value, { stream: true })).split("\n\n");
         rest = frames.pop() ?? "";
-        for (const frame of frames) this.#take(`${strictJson(frame)}\n\n`, controller);
+        for (const frame of frames) this.#addFrame(`${replaceLoneSurrogates(frame)}\n\n`, controller);
       }
-      this.#catchUp(controller);
+      this.#flushLatest(controller);
       if (rest !== "") controller.enqueue(this.#encoder.encode(rest));
       controller.close();
     } catch (thrown: unknown) {
-      if (!this.#isOver) controller.error(thrown);
+      if (!this.#hasEnded) controller.error(thrown);
     } finally {
-      this.#isOver = true;
+      this.#hasEnded = true;
     }
   }
 
-  #take(frame: string, controller: ReadableStreamDefaultController<Uint8Array>): void {
-    if (this.#hides?.(frame) === true) return;
+  #addFrame(frame: string, controller: ReadableStreamDefaultController<Uint8Array>): void {
+    if (this.#shouldHide?.(frame) === true) return;
     if ((controller.desiredSize ?? 0) <= 0) {
       if (frame.startsWith(":")) return; // a keep-alive, useful only to a client that reads
-      const kind = kindOfNews(frame);
+      const kind = notificationKind(frame);
       if (kind !== undefined) return void this.#latest.set(kind, frame);
     }
-    this.#catchUp(controller);
+    this.#flushLatest(controller);
     controller.enqueue(this.#encoder.encode(frame));
   }
 
-  #catchUp(controller: ReadableStreamDefaultController<Uint8Array>): void {
+  #flushLatest(controller: ReadableStreamDefaultController<Uint8Array>): void {
     if (this.#latest.size === 0) return;
     const frames = [...this.#latest.values()].join("");
     this.#latest.clear();
@@ -95,7 +95,7 @@ class BoundedStream {
 }
 
 /** The kind of a notification; undefined for other messages and unreadable ones. */
-function kindOfNews(frame: string): string | undefined {
+function notificationKind(frame: string): string | undefined {
   const data = frame.split("\n").find((line) => line.startsWith("data: "));
   if (data === undefined) return undefined;
   let message: JsonValue;
@@ -104,7 +104,7 @@ function kindOfNews(frame: string): string | undefined {
   } catch {
     return undefined;
   }
-  if (!isJsonObject(message) || !NEWS.has(message["method"])) return undefined;
+  if (!isJsonObject(message) || !REPLACEABLE_METHODS.has(message["method"])) return undefined;
   const { params } = message;
   const { progressToken = null, uri = null } = isJsonObject(params) ? params : {};
   return JSON.stringify([message["method"] ?? null, progressToken, uri]);

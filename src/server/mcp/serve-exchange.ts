@@ -5,25 +5,25 @@ import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import { CallClient } from "./call-client.ts";
 import { Exchange } from "./exchange.ts";
-import { clientFacts, roundOf } from "./round.ts";
+import { readClientFacts, createRound } from "./round.ts";
 import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
-import type { McpRequest, CallServing } from "./serving.ts";
-import { tooManyWait } from "./suspensions.ts";
+import type { McpRequest, CallHandlerContext } from "./serving.ts";
+import { tooManyWaitingError } from "./suspensions.ts";
 
 /** Work in progress, and its client. */
-export interface Work<T> {
+export interface ExchangeWork<T> {
   readonly exchange: Exchange<T>;
   readonly client: CallClient;
 }
 
 /** Runs `begin` for a new request; a request with a state continues the suspended work. Resolves to the result for the protocol. */
 export async function serveExchange<T>(
-  { request, context, serving }: { readonly request: McpRequest; readonly context: ServerContext; readonly serving: CallServing },
-  begin: (work: Work<T>) => Promise<T>,
+  { request, context, serving }: { readonly request: McpRequest; readonly context: ServerContext; readonly serving: CallHandlerContext },
+  begin: (work: ExchangeWork<T>) => Promise<T>,
 ): Promise<T | JsonObject> {
   const { gateway, connection } = serving;
   const { suspensions, sdk } = gateway;
-  const round = roundOf(context, connection, suspensions);
+  const round = createRound(context, connection, suspensions);
   const state = context.mcpReq.requestState();
   const found = state === undefined ? undefined : suspensions.resume(state, digestOf(request, context));
   if (state !== undefined && found === undefined)
@@ -31,17 +31,17 @@ export async function serveExchange<T>(
   const exchange =
     found === undefined
       ? new Exchange<T>(round, (own) => {
-          const facts = { ...clientFacts(context, serving.server, connection), newId: () => gateway.settings.ids.next("ask") };
+          const facts = { ...readClientFacts(context, serving.server, connection), newId: () => gateway.settings.ids.next("ask") };
           return begin({ exchange: own, client: new CallClient(facts, own) });
         })
       : (found as Exchange<T>); // an equal digest means the same request, so the result has the same type
-  gateway.works.add(exchange);
+  gateway.activeWork.add(exchange);
   try {
     for (;;) {
-      const end = await exchange.serve(round);
+      const end = await exchange.runRound(round);
       if (end.done) return end.result;
-      if (suspensions.full) {
-        exchange.refuseWaiting(tooManyWait());
+      if (suspensions.isFull) {
+        exchange.refusePending(tooManyWaitingError());
         continue;
       }
       const requestState = await suspensions.suspend(exchange, digestOf(request, context), context);
@@ -49,7 +49,7 @@ export async function serveExchange<T>(
       return { resultType: "input_required", inputRequests, requestState };
     }
   } finally {
-    gateway.works.delete(exchange);
+    gateway.activeWork.delete(exchange);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { CallLog } from "../auth/call-log.ts";
 import type { Principal } from "../auth/principal.ts";
-import type { Announcer } from "./announcer.ts";
+import type { ChangeNotifier } from "./announcer.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Settings } from "./options.ts";
 import type { Peers } from "./peers.ts";
@@ -15,18 +15,18 @@ import type { Suspensions } from "./suspensions.ts";
 import type { Tasks } from "./tasks/tasks.ts";
 import type { ToolList } from "./tool-list.ts";
 
-export interface Shared {
+export interface SharedState {
   readonly runtime: Runtime;
   readonly settings: Settings;
   readonly sdk: ServerModule;
   readonly tools: ToolList;
   readonly peers: Peers;
   readonly suspensions: Suspensions;
-  readonly announcer: Announcer;
+  readonly changeNotifier: ChangeNotifier;
   /** Connections that have set a log level. */
-  readonly logged: Set<Serving>;
+  readonly loggingConnections: Set<HandlerContext>;
   /** Work of the requests in progress. */
-  readonly works: Set<Pick<Exchange<unknown>, "cancel" | "signal">>;
+  readonly activeWork: Set<Pick<Exchange<unknown>, "cancel" | "signal">>;
   /** undefined if tasks are not served. */
   readonly tasks: Tasks | undefined;
   /** Whether calls are cancelled, or about to be. */
@@ -46,11 +46,11 @@ export interface ConnectionInfo {
   readonly era: "legacy" | "modern";
   readonly caller: Caller;
   /** Whether changes are sent to this instance itself. */
-  readonly isTold: boolean;
+  readonly receivesChanges: boolean;
   /** Ids of the requests in progress, if needed. */
   readonly requests?: Set<RequestId>;
   /** Called with the id of a request that gets no answer because the client has cancelled it. */
-  readonly unanswered?: (id: RequestId) => void;
+  readonly onUnanswered?: (id: RequestId) => void;
   /** Returns the session of the connection; undefined if it has none. */
   session(): RuntimeSession | undefined;
 }
@@ -65,15 +65,15 @@ export interface McpRequest {
 
 export type Handler = (request: McpRequest, context: ServerContext) => unknown;
 
-export interface CallServing {
-  readonly gateway: Shared;
+export interface CallHandlerContext {
+  readonly gateway: SharedState;
   /** Adapts answers to the client's revision. */
   readonly server: Pick<Server, "projectCallToolResult" | "getClientCapabilities" | "getNegotiatedProtocolVersion">;
   readonly connection: Connection;
   readonly info: ConnectionInfo;
 }
 
-export interface Serving extends CallServing {
+export interface HandlerContext extends CallHandlerContext {
   readonly server: Server;
   /** Registers the handler of a method. Errors of the handler become protocol errors. */
   readonly handle: (method: string, handler: Handler) => void;
@@ -82,7 +82,7 @@ export interface Serving extends CallServing {
   /** Registers the handler of a method that the SDK has no schema for; the handler itself validates the parameters. */
   readonly handleOther: (method: string, handler: Handler) => void;
   /** Adds a function that is called once, when the connection is closed. */
-  readonly atEnd: (end: () => void) => void;
+  readonly onClose: (end: () => void) => void;
 }
 
 /** The only caller of a server without authentication. */

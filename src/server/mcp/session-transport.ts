@@ -11,7 +11,7 @@ type Options = ConstructorParameters<TransportClass>[0];
 
 export interface SessionTransport extends WebStandardStreamableHTTPServerTransport {
   /** Marks a request as one that gets no answer. */
-  leaveUnanswered(id: RequestId): void;
+  markUnanswered(id: RequestId): void;
   /** Resolves when the accepted requests of a body have ended, also if their client has disconnected. */
   whenEnded(body: JsonValue | undefined): Promise<void>;
 }
@@ -54,7 +54,7 @@ class Groups {
   }
 }
 
-export function sessionTransport(Base: TransportClass, options: Options): SessionTransport {
+export function createSessionTransport(Base: TransportClass, options: Options): SessionTransport {
   return new (class extends Base implements SessionTransport {
     readonly #groups = new Groups();
 
@@ -84,7 +84,7 @@ export function sessionTransport(Base: TransportClass, options: Options): Sessio
       return this.#groups.whenEnded(requestIds(body));
     }
 
-    leaveUnanswered(id: RequestId): void {
+    markUnanswered(id: RequestId): void {
       this.#end(id, false);
     }
 

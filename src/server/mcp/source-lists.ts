@@ -2,7 +2,7 @@
 import { qualifiedName } from "../../core/call.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import { untilAborted } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/until-aborted.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";
 import { isUsable, titleOf, type Source } from "./source.ts";
@@ -32,12 +32,12 @@ const LIST_TIMEOUT_MS = 10_000;
 interface Made {
   readonly entries: Entries;
   /** Whether it was loaded completely. */
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
 }
 
 export class SourceLists {
   readonly #settings: Settings;
-  readonly #known = new Map<ListMethod, Map<Source, Entries>>();
+  readonly #cached = new Map<ListMethod, Map<Source, Entries>>();
   /** Lists being loaded, so that concurrent requests share one. */
   readonly #loading = new Map<ListMethod, Map<Source, Promise<Made>>>();
   /** Sources that did not list in time when they were last asked. */
@@ -53,8 +53,8 @@ export class SourceLists {
   }
 
   /** The cached list; undefined if there is none, or it may have changed. */
-  known(source: Source, method: ListMethod): Entries | undefined {
-    return this.#known.get(method)?.get(source);
+  findCached(source: Source, method: ListMethod): Entries | undefined {
+    return this.#cached.get(method)?.get(source);
   }
 
   isLate(source: Source): boolean {
@@ -69,22 +69,22 @@ export class SourceLists {
     const loading = getOrAdd(this.#loading, method, () => new Map<Source, Promise<Made>>());
     const underWay = loading.get(source);
     if (underWay !== undefined) return (await underWay).entries;
-    const list = this.#listOf(source, method);
+    const list = this.#loadList(source, method);
     loading.set(source, list);
-    void this.#keep(source, method, list);
+    void this.#cacheComplete(source, method, list);
     return (await list).entries;
   }
 
   /** Clears the lists of one source, or of all, because they may have changed. */
-  forget(source?: Source): void {
-    for (const lists of [...this.#known.values(), ...this.#loading.values()]) {
+  clear(source?: Source): void {
+    for (const lists of [...this.#cached.values(), ...this.#loading.values()]) {
       if (source === undefined) lists.clear();
       else lists.delete(source);
     }
   }
 
   /** Warns once about a name that two entries of a kind have. */
-  warnTwice(name: string, { source }: Entry, method: ListMethod): void {
+  warnDuplicate(name: string, { source }: Entry, method: ListMethod): void {
     const text = `${titleOf(source)} lists ${JSON.stringify(name)} in its ${LISTS[method].kind}, which another lists already: only the first is served.`;
     this.#warnOnce(text);
   }
@@ -96,16 +96,16 @@ export class SourceLists {
   }
 
   /** Caches a list when it is complete, unless it was cleared while being loaded. */
-  async #keep(source: Source, method: ListMethod, list: Promise<Made>): Promise<void> {
-    const { entries, isWhole } = await list;
+  async #cacheComplete(source: Source, method: ListMethod, list: Promise<Made>): Promise<void> {
+    const { entries, isComplete } = await list;
     const loading = this.#loading.get(method);
     if (loading?.get(source) !== list) return;
     loading.delete(source);
-    if (!isWhole) return;
-    getOrAdd(this.#known, method, () => new Map()).set(source, entries);
+    if (!isComplete) return;
+    getOrAdd(this.#cached, method, () => new Map()).set(source, entries);
   }
 
-  async #listOf(source: Source, method: ListMethod): Promise<Made> {
+  async #loadList(source: Source, method: ListMethod): Promise<Made> {
     const stop = new AbortController();
     const { clock } = this.#settings;
     const forget = clock.timer(() => {
@@ -116,10 +116,10 @@ export class SourceLists {
     try {
       await this.#addPages(entries, source, { method, signal: stop.signal });
       this.#late.delete(source);
-      return { entries, isWhole: true };
+      return { entries, isComplete: true };
     } catch (error: unknown) {
       this.#warnOnce(`The ${LISTS[method].field} of ${titleOf(source)} could not be listed: ${describeThrown(error)}`);
-      return { entries, isWhole: false };
+      return { entries, isComplete: false };
     } finally {
       forget();
     }
@@ -134,14 +134,14 @@ export class SourceLists {
     let cursor: unknown;
     for (let page = 0; page < MAX_PAGES && entries.size < MAX_ENTRIES; page++) {
       const asked = source[method]?.(typeof cursor === "string" ? { cursor } : {}, { signal });
-      const answer = (asked === undefined ? undefined : await untilAborted(asked, signal)) ?? {};
+      const answer = (asked === undefined ? undefined : await rejectOnAbort(asked, signal)) ?? {};
       const items = answer[field];
       for (const item of isJsonArray(items) ? items : []) {
         const own = isJsonObject(item) ? item[key] : undefined;
         if (!isJsonObject(item) || typeof own !== "string") continue;
         const [name, shown] = shownAs(source, own, { item, method });
         const entry = { source, own, item: shown };
-        if (entries.has(name)) this.warnTwice(name, entry, method);
+        if (entries.has(name)) this.warnDuplicate(name, entry, method);
         else entries.set(name, entry);
       }
       cursor = answer["nextCursor"];

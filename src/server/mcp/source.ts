@@ -12,7 +12,7 @@ const METHODS: Readonly<Record<Kind, readonly (keyof McpProvider)[]>> = {
 };
 
 /** Whether a source offers this kind, or may offer it once it is connected. */
-export function offers(source: Source, kind: Kind): boolean {
+export function mayOffer(source: Source, kind: Kind): boolean {
   return "identity" in source && source.identity === undefined ? true : isUsable(source, kind);
 }
 

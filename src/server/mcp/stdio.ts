@@ -6,20 +6,20 @@ import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { Gateway } from "./gateway.ts";
-import { ObservedTransport, type Ears } from "./observed-transport.ts";
-import { requestId } from "../../engine/mcp/oversize-answer.ts";
+import { ObservedTransport, type TransportListeners } from "./observed-transport.ts";
+import { findRequestId } from "../../engine/mcp/oversize-answer.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import { Listened } from "./listened.ts";
+import { ListenRequests } from "./listened.ts";
 import { beginSession } from "./measure.ts";
 import { SERVER_OPTIONS, type McpServerOptions } from "./options.ts";
 import { checkLine } from "./malformed-request.ts";
 import { INVALID_REQUEST } from "../../engine/mcp/rpc-codes.ts";
-import { protocolOutput } from "./protocol-output.ts";
+import { openProtocolOutput } from "./protocol-output.ts";
 import { loadServer, loadStdio, type ServerModule } from "./sdk.ts";
 import { LOCAL_CALLER, type ConnectionInfo } from "./serving.ts";
-import { TaskListens } from "./tasks/task-listens.ts";
-import { untilOver } from "../api/until-over.ts";
+import { TaskListenRequests } from "./tasks/task-listens.ts";
+import { settlesWithin } from "../api/until-over.ts";
 import { LineReader } from "../../processes/line-reader.ts";
 
 export interface McpStdioOptions extends McpServerOptions {
@@ -58,7 +58,7 @@ const DRAIN_MS = 1_000;
  */
 const ANSWER_MS = 60_000;
 /** How often to check whether such a client still reads, in milliseconds. */
-const LOOK_MS = 1_000;
+const WRITE_CHECK_MS = 1_000;
 
 async function closeSession(session: RuntimeSession | undefined, log: Log): Promise<void> {
   try {
@@ -69,7 +69,7 @@ async function closeSession(session: RuntimeSession | undefined, log: Log): Prom
 }
 
 /** @param ended called when all input was read; it must end the gate */
-function joinInput(input: Readable, gate: Transform, ended: () => void): void {
+function pipeInput(input: Readable, gate: Transform, ended: () => void): void {
   input.pipe(gate, { end: false });
   input.once("error", (error) => {
     gate.destroy(new ToolError("network_error", `The input of the client cannot be read: ${describeThrown(error)}`, { cause: error }));
@@ -84,36 +84,36 @@ function joinInput(input: Readable, gate: Transform, ended: () => void): void {
 }
 
 /** Resolves when every request that was read is answered, or no longer waited for. */
-async function untilAnswered({ transport, gate, gateway, left }: LastAnswers): Promise<void> {
+async function waitUntilAnswered({ transport, gate, gateway, connectionEnd }: ClosingConnection): Promise<void> {
   const answered = async (): Promise<void> => {
     for (;;) {
       await new Promise((resolve) => void setImmediate(resolve)); // lets the gate pass on what it holds
-      if (left.aborted) return;
-      for (const work of gateway.works) if (work.isAsking) work.cancel("the client has closed its end, and cannot answer");
-      if (transport.unanswered > 0) await transport.whenSent;
+      if (connectionEnd.aborted) return;
+      for (const work of gateway.activeWork) if (work.isAsking) work.cancel("the client has closed its end, and cannot answer");
+      if (transport.unansweredRequests > 0) await transport.whenSent;
       else if (gate.readableLength + gate.writableLength === 0) return;
     }
   };
-  if (await untilOver(answered(), ANSWER_MS, gateway.settings.clock, left)) return;
-  if (!left.aborted) await gateway.cancelCalls(`the client closed its end ${ANSWER_MS / 1_000} s ago`);
+  if (await settlesWithin(answered(), ANSWER_MS, gateway.settings.clock, connectionEnd)) return;
+  if (!connectionEnd.aborted) await gateway.cancelCalls(`the client closed its end ${ANSWER_MS / 1_000} s ago`);
 }
 
-interface LastAnswers {
+interface ClosingConnection {
   readonly transport: ObservedTransport;
   readonly gate: Transform;
   readonly gateway: Gateway;
   /** Aborts when the connection ends. */
-  readonly left: AbortSignal;
+  readonly connectionEnd: AbortSignal;
 }
 
-interface GateParts {
+interface GateOptions {
   readonly log: Log;
   readonly sdk: ServerModule;
   readonly send: (message: JSONRPCMessage) => Promise<void>;
 }
 
 /** Filters the input. Refuses too long lines and malformed requests by their ids; input without any message closes the connection. */
-function gateFor({ log, sdk, send }: GateParts): Transform {
+function createGate({ log, sdk, send }: GateOptions): Transform {
   const refuse = (refusal: JsonObject): void => void send(asMessage(refusal)).catch(() => {}); // the client has disconnected
   const gate = lineGate({
     check: (line) => {
@@ -124,7 +124,7 @@ function gateFor({ log, sdk, send }: GateParts): Transform {
     onLongLine: (edges) => {
       const message = `The request has more than ${MAX_LINE_BYTES} bytes and was not read.`;
       log.warn(`MCP over stdio: ${message}`);
-      const id = requestId(edges);
+      const id = findRequestId(edges);
       refuse({ jsonrpc: "2.0", ...(id === undefined ? {} : { id }), error: { code: INVALID_REQUEST, message } });
     },
     onNoise: () => {
@@ -137,24 +137,24 @@ function gateFor({ log, sdk, send }: GateParts): Transform {
 }
 
 /** Drops waiting requests if a client whose input has ended reads no answer for DRAIN_MS. */
-function endWaiting(transport: ObservedTransport, clock: Clock): void {
-  const before = transport.waiting;
+function dropWaitingWhenStuck(transport: ObservedTransport, clock: Clock): void {
+  const before = transport.queuedRequests;
   if (before === 0) return;
   clock.timer(() => {
-    if (transport.waiting === before) transport.dropWaiting();
-    else endWaiting(transport, clock);
+    if (transport.queuedRequests === before) transport.dropWaiting();
+    else dropWaitingWhenStuck(transport, clock);
   }, DRAIN_MS);
 }
 
 /** Detects that no client reads any more, as after a kill: only a write shows it. It writes a space, which JSON allows before a message. */
-function endUnread(output: Writable, { transport, gateway, left }: Omit<LastAnswers, "gate">): void {
+function closeWhenUnread(output: Writable, { transport, gateway, connectionEnd }: Omit<ClosingConnection, "gate">): void {
   const look = (): void => {
-    if (left.aborted || transport.unanswered === 0) return;
+    if (connectionEnd.aborted || transport.unansweredRequests === 0) return;
     if (output.destroyed) return void transport.close();
     if (output.writableLength === 0) output.write(" "); // a write error closes the transport
-    endUnread(output, { transport, gateway, left });
+    closeWhenUnread(output, { transport, gateway, connectionEnd });
   };
-  gateway.settings.clock.timer(look, LOOK_MS);
+  gateway.settings.clock.timer(look, WRITE_CHECK_MS);
 }
 
 /** Implements `serveMcpStdio` of `../mcp.ts`. */
@@ -165,28 +165,28 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   const gateway = new Gateway(runtime, options, { sdk });
   const { log, session: wanted } = gateway.settings;
   let session: RuntimeSession | undefined;
-  const seatSession = (): RuntimeSession | undefined => (wanted === "none" ? undefined : (session ??= runtime.session()));
+  const openSession = (): RuntimeSession | undefined => (wanted === "none" ? undefined : (session ??= runtime.session()));
   const { promise: closed, resolve } = Promise.withResolvers<ToolError | undefined>();
   const listens = listensOf(gateway, (message) => transport.send(message));
   const { input = process.stdin } = options;
-  const { output, release } = options.output === undefined ? protocolOutput() : { output: options.output, release: () => {} };
-  const gate = gateFor({ log, sdk, send: (message) => transport.send(message) });
+  const { output, release } = options.output === undefined ? openProtocolOutput() : { output: options.output, release: () => {} };
+  const gate = createGate({ log, sdk, send: (message) => transport.send(message) });
   const transport = new ObservedTransport(new stdio.StdioServerTransport(gate, output), output, {
-    message: listens.hear,
-    passing: listens.passing,
-    repeated: (id) => {
+    onMessage: listens.handleMessage,
+    transformOutgoing: listens.transformOutgoing,
+    onRepeatedId: (id) => {
       const message = `The request id ${JSON.stringify(id)} is in use by a request that is being answered.`;
       // the client has disconnected
       void transport.send(asMessage({ jsonrpc: "2.0", id: null, error: { code: INVALID_REQUEST, message } })).catch(() => undefined);
     },
-    congested: (isCongested) => void (isCongested ? gate.pause() : gate.resume()),
-    closed: () => void end(),
+    onCongestion: (isCongested) => void (isCongested ? gate.pause() : gate.resume()),
+    onClose: () => void end(),
   });
   const left = new AbortController();
-  joinInput(input, gate, () => {
-    endWaiting(transport, gateway.settings.clock);
-    endUnread(output, { transport, gateway, left: left.signal });
-    void untilAnswered({ transport, gate, gateway, left: left.signal }).finally(() => gate.end());
+  pipeInput(input, gate, () => {
+    dropWaitingWhenStuck(transport, gateway.settings.clock);
+    closeWhenUnread(output, { transport, gateway, connectionEnd: left.signal });
+    void waitUntilAnswered({ transport, gate, gateway, connectionEnd: left.signal }).finally(() => gate.end());
   });
   const end = async (): Promise<void> => {
     left.abort();
@@ -195,7 +195,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     gateway.close();
     await gateway.stop(DRAIN_MS);
     await closeSession(session, log);
-    await gateway.settled(0); // 0, since its client has disconnected
+    await gateway.flush(0); // 0, since its client has disconnected
     release();
     const error = isToolError(gate.errored) ? gate.errored : undefined;
     measure(instance, error);
@@ -204,7 +204,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   let instance: Server | undefined;
   const measure = beginSession(gateway, "stdio");
   const makeServer = ({ era }: Pick<ConnectionInfo, "era">): Server =>
-    (instance = gateway.makeServer({ era, caller: LOCAL_CALLER, isTold: true, session: seatSession }));
+    (instance = gateway.createServerInstance({ era, caller: LOCAL_CALLER, receivesChanges: true, session: openSession }));
   const server = stdio.serveStdio(makeServer, {
     transport,
     onerror: (error) => log.debug(`MCP over stdio: ${describeThrown(error)}`),
@@ -223,23 +223,23 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
 function listensOf(
   gateway: Gateway,
   send: (message: JSONRPCMessage) => Promise<void>,
-): Pick<Ears, "passing"> & { readonly hear: (message: unknown) => void; readonly end: () => void } {
-  const { announcer, tasks } = gateway;
-  const resources = new Listened((uri) => announcer.watch(uri, undefined));
+): Pick<TransportListeners, "passing"> & { readonly handleMessage: (message: unknown) => void; readonly end: () => void } {
+  const { changeNotifier, tasks } = gateway;
+  const resources = new ListenRequests((uri) => changeNotifier.watch(uri, undefined));
   const sendAll = (message: JsonObject): void => void send(asMessage(message)).catch(() => undefined); // the client has disconnected
-  const own = tasks === undefined ? undefined : new TaskListens({ serving: gateway.servingModern(LOCAL_CALLER), send: sendAll });
+  const own = tasks === undefined ? undefined : new TaskListenRequests({ serving: gateway.servingModern(LOCAL_CALLER), send: sendAll });
   return {
-    hear: (message) => {
-      resources.hear(message);
-      own?.hear(message);
+    handleMessage: (message) => {
+      resources.handleMessage(message);
+      own?.handleMessage(message);
     },
-    passing: (message) => {
-      const passed = own === undefined ? message : own.passing(message);
+    transformOutgoing: (message) => {
+      const passed = own === undefined ? message : own.transformOutgoing(message);
       return passed instanceof Promise ? passed.then(asMessage) : passed;
     },
     end: () => {
-      resources.end();
-      own?.end();
+      resources.close();
+      own?.close();
     },
   };
 }
@@ -263,7 +263,7 @@ interface LineGateOptions {
 
 function lineGate({ check, onLongLine, onNoise }: LineGateOptions): Transform {
   const lines: string[] = [];
-  const reader = new LineReader({ line: (line) => void lines.push(line), longLine: onLongLine }, MAX_LINE_BYTES);
+  const reader = new LineReader({ onLine: (line) => void lines.push(line), onLongLine: onLongLine }, MAX_LINE_BYTES);
   let isNoise = false;
   return new Transform({
     transform(chunk: Buffer, _encoding, done) {

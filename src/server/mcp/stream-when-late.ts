@@ -16,7 +16,7 @@ const KEEP_ALIVE = encoder.encode(": keepalive\n\n");
 export async function streamWhenLate(ask: (closed: AbortSignal) => Promise<Response>, clock: Clock): Promise<Response> {
   const closed = new AbortController();
   const answer = ask(closed.signal);
-  return (await inTime(answer, clock)) ?? new Response(lateStream(streamed(answer, clock), closed), { headers: HEADERS });
+  return (await answerInTime(answer, clock)) ?? new Response(lateStream(streamAnswer(answer, clock), closed), { headers: HEADERS });
 }
 
 function lateStream(parts: AsyncGenerator<Uint8Array>, closed: AbortController): ReadableStream<Uint8Array> {
@@ -37,10 +37,10 @@ function lateStream(parts: AsyncGenerator<Uint8Array>, closed: AbortController):
   );
 }
 
-async function* streamed(answer: Promise<Response>, clock: Clock): AsyncGenerator<Uint8Array> {
+async function* streamAnswer(answer: Promise<Response>, clock: Clock): AsyncGenerator<Uint8Array> {
   let response: Response | undefined;
   do yield KEEP_ALIVE;
-  while ((response = await inTime(answer, clock)) === undefined);
+  while ((response = await answerInTime(answer, clock)) === undefined);
   const { body } = response;
   if (body !== null && isEventStream(response)) return yield* body;
   const text = await response.text();
@@ -48,7 +48,7 @@ async function* streamed(answer: Promise<Response>, clock: Clock): AsyncGenerato
 }
 
 /** The response; undefined if it takes longer than KEEP_ALIVE_MS. */
-async function inTime(answer: Promise<Response>, clock: Clock): Promise<Response | undefined> {
+async function answerInTime(answer: Promise<Response>, clock: Clock): Promise<Response | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
   const cancel = clock.timer(() => resolve(undefined), KEEP_ALIVE_MS, { background: true });
   try {

@@ -2,7 +2,7 @@
 import type { RequestStateCodec, ServerContext } from "@modelcontextprotocol/server";
 import type { Exchange } from "./exchange.ts";
 import type { Settings } from "./options.ts";
-import { newSecret } from "../../net/secret.ts";
+import { createSecret } from "../../net/secret.ts";
 import type { ServerModule } from "./sdk.ts";
 import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
 import { ToolError } from "../../core/error.ts";
@@ -20,7 +20,7 @@ interface Suspended {
   readonly exchange: Exchange<unknown>;
   readonly digest: string;
   readonly round: number;
-  readonly forget: () => void;
+  readonly stopTimer: () => void;
 }
 
 export class Suspensions {
@@ -36,13 +36,13 @@ export class Suspensions {
     this.#settings = settings;
     const { suspendedTtlMs } = settings;
     this.#codec = sdk.createRequestStateCodec<State>({
-      key: newSecret(),
+      key: createSecret(),
       ttlSeconds: Math.max(1, Math.ceil(suspendedTtlMs / 1_000)),
       bind: (context) => `${context.mcpReq.method}\0${context.http?.authInfo?.clientId ?? ""}`,
     });
   }
 
-  get full(): boolean {
+  get isFull(): boolean {
     return this.#suspended.size + this.#open >= this.#settings.maxSuspended;
   }
 
@@ -52,12 +52,12 @@ export class Suspensions {
    *
    * @throws ToolError `timeout` if the answer does not come in time, `limit_exceeded` if too many wait; as a rejection
    */
-  async whileOpen<T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.full) throw tooManyWait();
+  async askWithTimeout<T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.isFull) throw tooManyWaitingError();
     const { clock, suspendedTtlMs } = this.#settings;
     const late = new AbortController();
     const gone = new ToolError("timeout", "The client did not answer the question in time.");
-    const forget = clock.timer(() => late.abort(gone), suspendedTtlMs, { background: true });
+    const stopTimer = clock.timer(() => late.abort(gone), suspendedTtlMs, { background: true });
     this.#open++;
     try {
       return await ask(AbortSignal.any([signal, late.signal]));
@@ -65,7 +65,7 @@ export class Suspensions {
       throw late.signal.aborted ? gone : error;
     } finally {
       this.#open--;
-      forget();
+      stopTimer();
     }
   }
 
@@ -76,14 +76,14 @@ export class Suspensions {
   async withVerifiedState(context: ServerContext): Promise<ServerContext> {
     const sent: unknown = context.mcpReq.requestState();
     if (sent === undefined) return context;
-    const state = typeof sent === "string" ? await this.#verified(sent, context) : undefined;
+    const state = typeof sent === "string" ? await this.#verifyState(sent, context) : undefined;
     if (state === undefined)
       throw new this.#sdk.ProtocolError(INVALID_PARAMS, "Invalid or expired requestState", { reason: "invalid_request_state" });
     const requestState = (() => state) as ServerContext["mcpReq"]["requestState"]; // fits any type that its caller names
     return { ...context, mcpReq: { ...context.mcpReq, requestState } };
   }
 
-  async #verified(sent: string, context: ServerContext): Promise<State | undefined> {
+  async #verifyState(sent: string, context: ServerContext): Promise<State | undefined> {
     try {
       return await this.#codec.verify(sent, context);
     } catch {
@@ -95,7 +95,7 @@ export class Suspensions {
   async suspend<T>(exchange: Exchange<T>, digest: string, context: ServerContext): Promise<string> {
     const before = context.mcpReq.requestState();
     const { id, round } = isState(before) ? { id: before.id, round: before.round + 1 } : { id: this.#settings.ids.next("wait"), round: 1 };
-    const forget = this.#settings.clock.timer(
+    const stopTimer = this.#settings.clock.timer(
       () => {
         this.#suspended.delete(id);
         exchange.cancel("the client did not send the answers to its questions in time");
@@ -103,7 +103,7 @@ export class Suspensions {
       this.#settings.suspendedTtlMs,
       { background: true },
     );
-    this.#suspended.set(id, { exchange, digest, round, forget });
+    this.#suspended.set(id, { exchange, digest, round, stopTimer });
     return this.#codec.mint({ id, round, digest }, context);
   }
 
@@ -113,20 +113,20 @@ export class Suspensions {
     const found = this.#suspended.get(state.id);
     if (found === undefined || found.round !== state.round || state.digest !== digest || found.digest !== digest) return undefined;
     this.#suspended.delete(state.id);
-    found.forget();
+    found.stopTimer();
     return found.exchange;
   }
 
   close(): void {
-    for (const { exchange, forget } of this.#suspended.values()) {
-      forget();
+    for (const { exchange, stopTimer } of this.#suspended.values()) {
+      stopTimer();
       exchange.cancel("the server is stopping");
     }
     this.#suspended.clear();
   }
 }
 
-export function tooManyWait(): ToolError {
+export function tooManyWaitingError(): ToolError {
   return new ToolError("limit_exceeded", "Too many calls are waiting for an answer from their clients.");
 }
 

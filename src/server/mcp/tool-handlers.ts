@@ -9,31 +9,31 @@ import type { ExecuteOptions } from "../../call/execute-options.ts";
 import type { CallOrigin } from "../auth/call-log.ts";
 import { continueTrace } from "../continue-trace.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { answerOf } from "./answer-call.ts";
+import { toClientResult } from "./answer-call.ts";
 import type { CallAnswer } from "./call-result.ts";
 import { withClient } from "./client.ts";
 import type { ExchangeRound } from "./exchange.ts";
-import { serveExchange, type Work } from "./serve-exchange.ts";
-import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_STARTED } from "../../engine/mcp/rpc-codes.ts";
-import { noSession, textParam, type CallServing, type McpRequest, type Serving, type Shared } from "./serving.ts";
+import { serveExchange, type ExchangeWork } from "./serve-exchange.ts";
+import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_STARTED_DATA } from "../../engine/mcp/rpc-codes.ts";
+import { noSession, textParam, type CallHandlerContext, type McpRequest, type HandlerContext, type SharedState } from "./serving.ts";
 import { ServedTask, type TaskEnd } from "./tasks/served-task.ts";
 import { runTaskCall } from "./tasks/task-call.ts";
-import { taskEnd } from "./tasks/task-end.ts";
+import { toTaskEnd } from "./tasks/task-end.ts";
 import { TASKS_EXTENSION, chooseTask } from "./tasks/task-offer.ts";
 import type { OfferedTool } from "./tool-list.ts";
 import { VALIDATE_NAME, validateCall, type KnownTools } from "./validate-tool.ts";
-import { visibleTo } from "./visible-to.ts";
+import { visibilityOfCaller } from "./visible-to.ts";
 
-export function addToolHandlers(serving: Serving): void {
+export function addToolHandlers(serving: HandlerContext): void {
   const { gateway, handle, handleCalls } = serving;
   const { sdk, tools } = gateway;
   handle("tools/list", ({ params }) => {
     const cursor = params?.["cursor"];
-    gateway.announcer.check();
+    gateway.changeNotifier.announceChanges();
     const { connection, info } = serving;
     const page = tools.page(typeof cursor === "string" ? cursor : undefined, {
       era: connection.era,
-      visible: visibleTo(gateway.settings, info.caller),
+      visible: visibilityOfCaller(gateway.settings, info.caller),
       hasSession: info.session !== noSession,
     });
     if (page === undefined) throw new sdk.ProtocolError(INVALID_PARAMS, "Invalid cursor: list from the beginning.");
@@ -43,20 +43,20 @@ export function addToolHandlers(serving: Serving): void {
 }
 
 /** Answers `tools/call`. @throws a protocol error, thrown or as a rejection */
-export function answerCall(serving: CallServing, request: McpRequest, context: ServerContext): CallAnswer | Promise<JsonObject> {
+export function answerCall(serving: CallHandlerContext, request: McpRequest, context: ServerContext): CallAnswer | Promise<JsonObject> {
   const { gateway } = serving;
   const { sdk, tools } = gateway;
   const name = textParam(request, "name");
   const args = request.params?.["arguments"] ?? {};
   const refused = (errorCode: ErrorCode, toolName: string = name): void =>
-    gateway.calls?.refused(originOf(serving, context), { toolName, errorCode });
+    gateway.calls?.recordRefused(originOf(serving, context), { toolName, errorCode });
   if (!isJsonObject(args)) {
     refused("invalid_input");
     throw new sdk.ProtocolError(INVALID_PARAMS, "The arguments of a tool must be an object.");
   }
   if (name === VALIDATE_NAME && gateway.settings.validate) return validateCall(args, knownTools(serving));
   const tool = tools.find(name);
-  const visible = visibleTo(gateway.settings, serving.info.caller);
+  const visible = visibilityOfCaller(gateway.settings, serving.info.caller);
   if (tool === undefined || visible?.permits(tool.registered.qualifiedName) === false) {
     if (tool === undefined) refused("not_found");
     else refused("permission_denied", tool.registered.qualifiedName);
@@ -70,10 +70,10 @@ interface Call {
   readonly args: JsonObject;
   readonly request: McpRequest;
   readonly context: ServerContext;
-  readonly serving: CallServing;
+  readonly serving: CallHandlerContext;
 }
 
-async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Promise<JsonObject> {
+async function callTool(asked: Call, { exchange, client }: ExchangeWork<JsonObject>): Promise<JsonObject> {
   const { args, request, context, serving } = asked;
   const { gateway, info, connection } = serving;
   const { tool, qualifiedName } = asked.tool.registered;
@@ -82,50 +82,50 @@ async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Pr
     concurrent: true, // a client sends several calls at once; one that waits for a person must not block the others
     ask: client.ask,
     ...callerOptions(serving),
-    onProgress: progressTo(() => exchange.round, gateway.settings.clock),
+    onProgress: createProgressReporter(() => exchange.round, gateway.settings.clock),
   };
   const call = { name: qualifiedName, input: args };
   const session = info.session();
-  const field = traceField(context);
+  const field = createTraceReader(context);
   const choice = chooseTask(serving, tool, { request, context });
   if (choice === "needs-tasks") throw needsTasks(serving);
   const answered = { serving, client, tool };
   if (typeof choice === "object" && gateway.tasks !== undefined) {
     const { runtime, settings, tasks } = gateway;
-    const endOf = (result: ToolResult): Promise<TaskEnd> => taskEnd(result, answered);
-    const runTask = () => runTaskCall({ runtime, settings, tasks }, { ...choice, call, options, session, exchange, client, endOf });
+    const toEnd = (result: ToolResult): Promise<TaskEnd> => toTaskEnd(result, answered);
+    const runTask = () => runTaskCall({ runtime, settings, tasks }, { ...choice, call, options, session, exchange, client, toEnd });
     const begun = await continueTrace(runtime, field, () => withClient(client, runTask));
-    gateway.announcer.check();
-    if (!(begun instanceof ServedTask)) return await answerOf(begun, answered);
+    gateway.changeNotifier.announceChanges();
+    if (!(begun instanceof ServedTask)) return await toClientResult(begun, answered);
     return connection.era === "modern" ? { ...begun.facts, resultType: "task" } : { task: begun.legacyFacts };
   }
   const waited = choice === "wait" ? { ...options, background: false } : options;
   const alone = (): Promise<ToolResult> => gateway.runtime.execute(call, waited);
   const execute = (): Promise<ToolResult> => {
     if (session !== undefined) return session.execute(call, waited);
-    return gateway.calls === undefined ? alone() : gateway.calls.within(originOf(serving, context), alone);
+    return gateway.calls === undefined ? alone() : gateway.calls.recordCalls(originOf(serving, context), alone);
   };
   const result = await continueTrace(gateway.runtime, field, () => withClient(client, execute));
-  gateway.announcer.check();
+  gateway.changeNotifier.announceChanges();
   if (gateway.isStopping && result.status === "cancelled" && result.error?.outcome === "not_started")
-    throw stopping(gateway.sdk, result.name);
-  return await answerOf(result, answered);
+    throw stoppingProtocolError(gateway.sdk, result.name);
+  return await toClientResult(result, answered);
 }
 
 /** The error for a call that has not begun, and for a request that arrives while stopping: both may be sent again, to the next server. */
-export function stopping(sdk: Shared["sdk"], toolName?: string): Error {
+export function stoppingProtocolError(sdk: SharedState["sdk"], toolName?: string): Error {
   const why =
     toolName === undefined ? "The server is stopping." : `The server is stopping: ${toolName} was not started, and may be called again.`;
-  return new sdk.ProtocolError(INTERNAL_ERROR, why, NOT_STARTED);
+  return new sdk.ProtocolError(INTERNAL_ERROR, why, NOT_STARTED_DATA);
 }
 
 /** Origin of the calls, for the audit. */
-function originOf({ info }: CallServing, context: ServerContext): CallOrigin {
-  return { via: "mcp", principal: info.caller.principal?.id, traceparent: traceField(context)("traceparent") };
+function originOf({ info }: CallHandlerContext, context: ServerContext): CallOrigin {
+  return { via: "mcp", principal: info.caller.principal?.id, traceparent: createTraceReader(context)("traceparent") };
 }
 
 /** Reads trace headers from `_meta` if it names a trace, otherwise from the HTTP request. */
-function traceField({ mcpReq, http }: ServerContext): (name: string) => string | undefined {
+function createTraceReader({ mcpReq, http }: ServerContext): (name: string) => string | undefined {
   const meta: Readonly<Record<string, unknown>> = mcpReq["_meta"] ?? {};
   if (typeof meta["traceparent"] !== "string") return (name) => http?.req?.headers.get(name) ?? undefined;
   return (name) => {
@@ -135,14 +135,14 @@ function traceField({ mcpReq, http }: ServerContext): (name: string) => string |
 }
 
 /** Options from the caller: rules, which also apply to nested calls, and the principal, which handlers can read. */
-function callerOptions({ gateway, info }: CallServing): Pick<ExecuteOptions, "allow" | "data" | "principal"> {
+function callerOptions({ gateway, info }: CallHandlerContext): Pick<ExecuteOptions, "allow" | "data" | "principal"> {
   const { principal } = info.caller;
   const data = principal === undefined ? undefined : { principal };
-  return omitUndefined({ allow: visibleTo(gateway.settings, info.caller), data, principal: principal?.id });
+  return omitUndefined({ allow: visibilityOfCaller(gateway.settings, info.caller), data, principal: principal?.id });
 }
 
 /** The error for a tool that exchanges messages while it runs, which a waiting request cannot do. */
-function needsTasks({ gateway: { sdk }, connection }: CallServing): Error {
+function needsTasks({ gateway: { sdk }, connection }: CallHandlerContext): Error {
   if (connection.era === "modern")
     return new sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } });
   return new sdk.ProtocolError(METHOD_NOT_FOUND, "This tool can only be called as a task.");
@@ -152,12 +152,12 @@ function needsTasks({ gateway: { sdk }, connection }: CallServing): Error {
  * Reports progress with the token of the request that waits now; after a question it is another one. Values that do not grow are dropped, as the
  * protocol requires, and so are reports that come too often: they would pile up for a client that does not read.
  */
-function progressTo(roundNow: () => ExchangeRound | undefined, clock: Clock): (update: ProgressUpdate) => void {
+function createProgressReporter(currentRound: () => ExchangeRound | undefined, clock: Clock): (update: ProgressUpdate) => void {
   let last: number | undefined;
   let sent = 0;
   let nextAt = 0;
   return ({ done, total, message }) => {
-    const round = roundNow();
+    const round = currentRound();
     if (round?.progressToken === undefined) return;
     const progress = done ?? (last ?? 0) + 1;
     if (last !== undefined && progress <= last) return;
@@ -179,8 +179,8 @@ const FREE_REPORTS = 100;
 const REPORT_EVERY_MS = 100;
 
 /** The tools that the caller may see. */
-function knownTools({ gateway: { tools, runtime, settings }, info }: CallServing): KnownTools {
-  const visible = visibleTo(settings, info.caller);
+function knownTools({ gateway: { tools, runtime, settings }, info }: CallHandlerContext): KnownTools {
+  const visible = visibilityOfCaller(settings, info.caller);
   const find = (name: string): OfferedTool | undefined => {
     const tool = tools.find(name);
     return tool === undefined || visible?.permits(tool.registered.qualifiedName) === false ? undefined : tool;

@@ -1,6 +1,6 @@
 /** The tools of a runtime as an MCP client sees them: with names and schemas that the protocol allows. */
 import { OWN_NAMESPACE } from "../../core/call.ts";
-import { replacedBy, replacesOthers } from "../../registry/program-offer.ts";
+import { findReplacedTools, replacesOtherTools } from "../../registry/program-offer.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { Visibility } from "../../policy/visibility.ts";
@@ -69,7 +69,7 @@ export class ToolList {
     const tools = hasSession || this.#settings.toolsets !== undefined ? all : all.filter(({ registered }) => !isOwn(registered));
     const permitted = visible === undefined ? tools : tools.filter(({ registered }) => visible.permits(registered.qualifiedName));
     const only =
-      program === undefined || !permitted.includes(program) ? undefined : replacedBy(program.registered, permitted.map(registeredOf));
+      program === undefined || !permitted.includes(program) ? undefined : findReplacedTools(program.registered, permitted.map(registeredOf));
     const seen = only === undefined ? permitted : permitted.filter(({ registered }) => !only.replaced.has(registered));
     const page = pageOf(seen, { cursor, size: this.#settings.pageSize, key: (tool) => tool.name });
     if (page === undefined) return undefined;
@@ -99,7 +99,7 @@ export class ToolList {
     });
     const named = listed.map((registered) => ({ name: nameOf(registered, shared.has(registered.qualifiedName)), registered }));
     const tools = this.#settings.validate ? named.filter(({ name }) => name !== VALIDATE_NAME) : named;
-    const program = tools.find(({ registered }) => replacesOthers(registered));
+    const program = tools.find(({ registered }) => replacesOtherTools(registered));
     this.#offer = { version, tools, byName: new Map(tools.map((tool) => [tool.name, tool])), program };
     return this.#offer;
   }

@@ -1,7 +1,7 @@
 /** A tool that checks an input for another tool without calling it. */
 import { type JsonObject, isJsonObject } from "../../core/base/json.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
-import { nearNames } from "../../core/base/near-names.ts";
+import { findNearNames } from "../../core/base/near-names.ts";
 import { ValidationResult, validateInput } from "../../schema/validation-result.ts";
 import type { CallAnswer } from "./call-result.ts";
 
@@ -40,7 +40,7 @@ export function validateCall(args: JsonObject, known: KnownTools): CallAnswer {
   if (typeof name !== "string" || !isJsonObject(input)) return refusal('It takes {"name": "<tool>", "input": {…}}.');
   const tools = known.overloads(name);
   if (tools.length === 0) {
-    const near = nearNames(name, known.names());
+    const near = findNearNames(name, known.names());
     return refusal(
       `No tool ${JSON.stringify(name)}.${near.length === 0 ? "" : ` Did you mean ${near.map((one) => JSON.stringify(one)).join(" or ")}?`}`,
     );

@@ -4,7 +4,7 @@ import type { Settings } from "./options.ts";
 import type { Caller } from "./serving.ts";
 
 /** The tools that a caller may see and call; undefined for all listed tools. */
-export function visibleTo({ toolsFor }: Settings, { principal }: Caller): Visibility | undefined {
+export function visibilityOfCaller({ toolsFor }: Settings, { principal }: Caller): Visibility | undefined {
   if (principal === undefined) return undefined;
   const rules = toolsFor?.(principal);
   if (principal.tools === undefined) return rules === undefined ? undefined : visibilityOf(rules);

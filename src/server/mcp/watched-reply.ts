@@ -12,23 +12,23 @@ export class WatchedReply implements DirectReply {
     this.#watch = watch;
   }
 
-  json(status: number, text: string): void {
-    this.#reply.json(status, text);
+  sendJson(status: number, text: string): void {
+    this.#reply.sendJson(status, text);
   }
 
-  open(): void {
+  openStream(): void {
     this.#unwatch ??= this.#watch();
-    this.#reply.open();
+    this.#reply.openStream();
   }
 
-  event(text: string): void {
+  sendEvent(text: string): void {
     this.#unwatch ??= this.#watch();
-    this.#reply.event(text);
+    this.#reply.sendEvent(text);
   }
 
-  news(text: string): boolean {
+  sendNotification(text: string): boolean {
     this.#unwatch ??= this.#watch();
-    return this.#reply.news(text);
+    return this.#reply.sendNotification(text);
   }
 
   end(status: number): void {

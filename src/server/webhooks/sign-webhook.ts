@@ -7,17 +7,17 @@ import { createHmac } from "node:crypto";
 import { ToolError } from "../../core/error.ts";
 
 const PREFIX = "whsec_";
-const LEAST_BYTES = 24;
-const MOST_BYTES = 64;
+const MIN_SECRET_BYTES = 24;
+const MAX_SECRET_BYTES = 64;
 
 /** Decodes a secret to its key: `whsec_` and 24 to 64 bytes in base64. @throws ToolError `invalid_argument`, which does not contain the secret */
-export function webhookKey(secret: string): Buffer {
+export function decodeWebhookSecret(secret: string): Buffer {
   const text = typeof secret === "string" && secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : "";
   const key = /^[A-Za-z0-9+/]+={0,2}$/u.test(text) ? Buffer.from(text, "base64") : Buffer.alloc(0);
-  if (key.length >= LEAST_BYTES && key.length <= MOST_BYTES) return key;
+  if (key.length >= MIN_SECRET_BYTES && key.length <= MAX_SECRET_BYTES) return key;
   throw new ToolError(
     "invalid_argument",
-    `The secret of a webhook must be "${PREFIX}" and ${LEAST_BYTES} to ${MOST_BYTES} bytes in base64.`,
+    `The secret of a webhook must be "${PREFIX}" and ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes in base64.`,
     {
       hint: 'Make one: node -e "console.log(`whsec_${require(`crypto`).randomBytes(32).toString(`base64`)}`)"',
     },
@@ -31,7 +31,7 @@ export interface SignedMessage {
   readonly body: string;
 }
 
-export function webhookHeaders(key: Buffer, { id, timestamp, body }: SignedMessage): Readonly<Record<string, string>> {
+export function signWebhook(key: Buffer, { id, timestamp, body }: SignedMessage): Readonly<Record<string, string>> {
   const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
   return { "webhook-id": id, "webhook-timestamp": String(timestamp), "webhook-signature": `v1,${signature}` };
 }

@@ -1,7 +1,7 @@
 /** Sends the webhooks of a store, signed and retried until they arrive; any process of the store may send them. */
 import { hash } from "node:crypto";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { checkArgument, checkText } from "../../core/check-argument.ts";
+import { checkArgument, checkString } from "../../core/check-argument.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { readRetryAfter } from "../../core/retry-after.ts";
@@ -12,7 +12,7 @@ import { WEBHOOK_TYPES, type WebhookDelivery, type WebhookType } from "../../cor
 import { describeFetchFailure, guardedFetch } from "../../net/guarded-fetch.ts";
 import { httpClient } from "../../net/http-client.ts";
 import type { HttpClient } from "../../net/http-request.ts";
-import { webhookHeaders, webhookKey } from "./sign-webhook.ts";
+import { signWebhook, decodeWebhookSecret } from "./sign-webhook.ts";
 
 /** A receiver of webhooks. */
 export interface WebhookOptions {
@@ -47,15 +47,15 @@ interface Failure {
   readonly retryAfterMs?: number | undefined;
 }
 
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 const SENT_AT_ONCE = 20;
 /** Maximum wait for a response, in milliseconds. */
-const TRY_MS = 15_000;
+const ATTEMPT_TIMEOUT_MS = 15_000;
 /** Lease on a claimed message, in milliseconds; afterwards its sender counts as gone and another process may claim it. */
 const LEASE_MS = 60_000;
 /** Waits between attempts, in milliseconds; after the last one the message is given up. */
 const DELAYS_MS: readonly number[] = [5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 50_400_000, 72_000_000, 86_400_000];
-const ANSWER_BYTES = 16 * 1024;
+const MAX_RESPONSE_BYTES = 16 * 1024;
 
 /**
  * Sends the webhooks that the store keeps for these receivers, until `close`.
@@ -85,7 +85,7 @@ export class WebhookSender {
     this.#receivers = new Map(options.webhooks.map((webhook) => [endpointId(webhook.url), receiverOf(webhook)]));
     if (this.#receivers.size < options.webhooks.length)
       throw new ToolError("invalid_argument", "Two webhooks have the same url.", { hint: "List the types of both in one webhook." });
-    this.#client = httpClient({ allowPrivate, maxBytes: ANSWER_BYTES }, { clock: ports.clock, log: ports.log });
+    this.#client = httpClient({ allowPrivate, maxBytes: MAX_RESPONSE_BYTES }, { clock: ports.clock, log: ports.log });
     this.#fetch = guardedFetch(this.#client);
   }
 
@@ -93,7 +93,7 @@ export class WebhookSender {
   async start(): Promise<void> {
     const endpoints = this.#options.webhooks.map(({ url, types = WEBHOOK_TYPES }) => ({ id: endpointId(url), types }));
     await this.#options.store.webhooks.setEndpoints(endpoints);
-    for (const endpoint of this.#receivers.keys()) this.#lookLater(endpoint, 0);
+    for (const endpoint of this.#receivers.keys()) this.#schedulePoll(endpoint, 0);
   }
 
   /** Stops sending. Requests in flight are cancelled; the next sender sends their messages again. */
@@ -104,7 +104,7 @@ export class WebhookSender {
     this.#client.close();
   }
 
-  #lookLater(endpoint: string, delayMs: number): void {
+  #schedulePoll(endpoint: string, delayMs: number): void {
     if (this.#closing.signal.aborted) return;
     const look = (): void => void this.#sending.set(endpoint, this.#sendDue(endpoint));
     this.#stops.set(endpoint, this.#ports.clock.timer(look, delayMs, { background: true }));
@@ -121,7 +121,7 @@ export class WebhookSender {
     } catch (thrown: unknown) {
       if (!this.#closing.signal.aborted) this.#ports.log.warn(`Webhooks could not be sent: ${describeThrown(thrown)}`);
     }
-    this.#lookLater(endpoint, found === SENT_AT_ONCE ? 0 : LOOK_MS);
+    this.#schedulePoll(endpoint, found === SENT_AT_ONCE ? 0 : POLL_MS);
   }
 
   async #deliver(delivery: WebhookDelivery): Promise<void> {
@@ -129,7 +129,7 @@ export class WebhookSender {
     const { webhooks } = this.#options.store;
     const receiver = this.#receivers.get(endpoint);
     if (receiver === undefined) return;
-    const failure = await this.#try(receiver, delivery);
+    const failure = await this.#attempt(receiver, delivery);
     const now = this.#ports.clock.wallTime();
     if (this.#closing.signal.aborted && failure !== undefined) return webhooks.retry({ endpoint, messageId, now, dueAt: now });
     const delayMs = DELAYS_MS[attempts - 1];
@@ -144,12 +144,12 @@ export class WebhookSender {
   }
 
   /** Returns why the message did not arrive; undefined if it did. */
-  async #try({ url, key }: Receiver, { messageId: id, payload: body }: WebhookDelivery): Promise<Failure | undefined> {
+  async #attempt({ url, key }: Receiver, { messageId: id, payload: body }: WebhookDelivery): Promise<Failure | undefined> {
     const { clock } = this.#ports;
     const late = new AbortController();
-    const stop = clock.timer(() => late.abort(new ToolError("timeout", `no answer came within ${TRY_MS} ms`)), TRY_MS);
+    const stop = clock.timer(() => late.abort(new ToolError("timeout", `no answer came within ${ATTEMPT_TIMEOUT_MS} ms`)), ATTEMPT_TIMEOUT_MS);
     try {
-      const signed = webhookHeaders(key, { id, timestamp: Math.floor(clock.wallTime() / 1_000), body });
+      const signed = signWebhook(key, { id, timestamp: Math.floor(clock.wallTime() / 1_000), body });
       const headers = { ...signed, "content-type": "application/json" };
       const signal = AbortSignal.any([late.signal, this.#closing.signal]);
       const answer = await this.#fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
@@ -168,7 +168,7 @@ export class WebhookSender {
 
 /** An id that every process derives from the same address, without anything secret in it. */
 function endpointId(url: string): string {
-  checkText(url, "new WebhookSender({ webhooks: [{ url }] })", "an address");
+  checkString(url, "new WebhookSender({ webhooks: [{ url }] })", "an address");
   return `endpoint_${hash("sha256", url).slice(0, 24)}`;
 }
 
@@ -185,5 +185,5 @@ function receiverOf({ url, secret, types = [], ...rest }: WebhookOptions): Recei
       "invalid_argument",
       `A webhook cannot have the type ${JSON.stringify(unknown)}; the types are ${WEBHOOK_TYPES.join(", ")}.`,
     );
-  return { url, key: webhookKey(secret) };
+  return { url, key: decodeWebhookSecret(secret) };
 }

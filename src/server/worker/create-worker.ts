@@ -2,21 +2,21 @@
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isOptionsObject } from "../../core/base/wording.ts";
-import { wrongKind } from "../../core/check-argument.ts";
-import { ONE_COPY } from "../../core/other-copy.ts";
+import { wrongTypeError } from "../../core/check-argument.ts";
+import { ONE_COPY_HINT } from "../../core/other-copy.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import type { SessionQueue, TakenSessions } from "../../core/session-queue.ts";
 import type { Store } from "../../core/store.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import { definitionDigests } from "../../registry/definition-digests.ts";
+import { getDefinitionDigests } from "../../registry/definition-digests.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
-import { onceSoon, waitingSessions } from "../api/sessions/waiting-sessions.ts";
-import { untilOver } from "../api/until-over.ts";
-import { LackingTools } from "./lacking-tools.ts";
-import { untilEndsAreDurable, untilNoJobRuns } from "./until-jobs-end.ts";
+import { onceNextTick, groupCallsBySession } from "../api/sessions/waiting-sessions.ts";
+import { settlesWithin } from "../api/until-over.ts";
+import { MissingTools } from "./lacking-tools.ts";
+import { waitUntilEndsAreDurable, waitUntilNoJobRuns } from "./until-jobs-end.ts";
 
 /** Options of `createWorker`. */
 export interface WorkerOptions {
@@ -61,7 +61,7 @@ export interface WorkerCounts {
 /** Opens sessions for a worker, and closes them. @internal */
 export interface SessionHolder {
   /** Whether `use` closes the session before it resolves. */
-  readonly closes: boolean;
+  readonly closesSessions: boolean;
   /** Runs `work` in a session, which stays open meanwhile. @throws ToolError `not_found`, `resource_busy`, as a rejection */
   use(id: string, work: (session: RuntimeSession) => Promise<void>, options: { readonly anyTools: true }): Promise<void>;
 }
@@ -73,10 +73,10 @@ const MAX_PAUSES = 4;
 const LOOK = { ...MILLISECONDS, min: 100, integer: true };
 
 /** How long a session that has a job for another place is left to other processes, in milliseconds. */
-const ELSEWHERE_MS = 60_000;
+const LEFT_TO_OTHERS_MS = 60_000;
 
 /** How long a session is left for a missing tool. Digests do not say which tools others have: if none took it by then, none may have the tool. */
-const LACKING_MS = 60 * ELSEWHERE_MS;
+const MAX_TOOL_WAIT_MS = 60 * LEFT_TO_OTHERS_MS;
 
 /** Maximum number of sessions offered to the queue at a time. */
 const MOST_SESSIONS = 1_000;
@@ -90,14 +90,14 @@ const MOST_SESSIONS = 1_000;
  */
 export function createWorker(runtime: Runtime, options: WorkerOptions = {}): HaftWorker {
   if (!(runtime instanceof Runtime))
-    throw new ToolError("invalid_argument", "A worker needs a runtime, as returned by createRuntime().", { operatorHint: ONE_COPY });
+    throw new ToolError("invalid_argument", "A worker needs a runtime, as returned by createRuntime().", { operatorHint: ONE_COPY_HINT });
   checkWorkerOptions(options, "createWorker()");
-  return new StoreWorker(runtime, options, ownSessions(runtime));
+  return new StoreWorker(runtime, options, createSessionHolder(runtime));
 }
 
 /** @throws ToolError `invalid_argument` @internal */
 export function checkWorkerOptions(options: WorkerOptions, owner: string): void {
-  if (!isOptionsObject(options)) throw wrongKind(`The options of ${owner} must be an object`, options);
+  if (!isOptionsObject(options)) throw wrongTypeError(`The options of ${owner} must be an object`, options);
   const { concurrency, lookMs, graceMs, ...rest } = options;
   checkKnownKeys(rest, OPTIONS, owner);
   checkNumber(concurrency, `concurrency of ${owner}`, COUNT);
@@ -106,9 +106,9 @@ export function checkWorkerOptions(options: WorkerOptions, owner: string): void 
 }
 
 /** Resumes sessions in the runtime, and closes each as soon as its work is done. */
-function ownSessions(runtime: Runtime): SessionHolder {
+function createSessionHolder(runtime: Runtime): SessionHolder {
   return {
-    closes: true,
+    closesSessions: true,
     async use(id, work) {
       const session = await runtime.resume(id);
       try {
@@ -132,19 +132,19 @@ export class StoreWorker implements HaftWorker {
   readonly #except: ReadonlySet<string>;
   readonly #counts = { taken: 0, finished: 0, left: 0 };
   readonly #held = new Set<RuntimeSession>();
-  readonly #lacking: LackingTools;
+  readonly #missingTools: MissingTools;
   /** Sessions left to other processes: since when, and until when they are not looked at here. */
-  readonly #elsewhere = new Map<string, { readonly since: number; readonly until: number }>();
+  readonly #leftToOthers = new Map<string, { readonly since: number; readonly until: number }>();
   /** By session that is being worked in: aborted to hand the session over. */
-  readonly #leaves = new Map<string, AbortController>();
-  #taking: TakenSessions | undefined;
+  readonly #handOvers = new Map<string, AbortController>();
+  #consumer: TakenSessions | undefined;
   #stopTimer: (() => void) | undefined;
-  #looking: Promise<void> | undefined;
+  #polling: Promise<void> | undefined;
   /** The pause before the next poll, as a multiple of `lookMs`. */
-  #pauses = 1;
+  #pauseFactor = 1;
   #starting: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
-  #complaint: string | undefined;
+  #lastFailure: string | undefined;
 
   constructor(runtime: Runtime, options: WorkerOptions, sessions: SessionHolder) {
     const { store } = runtime;
@@ -161,7 +161,7 @@ export class StoreWorker implements HaftWorker {
     this.#except = new Set(except);
     this.#clock = options.ports?.clock ?? systemPorts.clock;
     this.#log = options.ports?.log ?? systemPorts.log;
-    this.#lacking = new LackingTools({ runtime, store, clock: this.#clock, lookMs });
+    this.#missingTools = new MissingTools({ runtime, store, clock: this.#clock, lookMs });
   }
 
   get counts(): WorkerCounts {
@@ -180,34 +180,34 @@ export class StoreWorker implements HaftWorker {
     await this.#store.open();
     await this.#announce();
     await this.#queue.open();
-    const onError = (error: unknown): void => this.#complain(error);
-    this.#taking = await this.#queue.take((id) => this.#work(id), { concurrency: this.#settings.concurrency, onError });
-    this.#look();
+    const onError = (error: unknown): void => this.#logFailureOnce(error);
+    this.#consumer = await this.#queue.take((id) => this.#runSession(id), { concurrency: this.#settings.concurrency, onError });
+    this.#poll();
   }
 
   /** Announces the tools of this process, unless the program has. */
   async #announce(): Promise<void> {
     const own = (await this.#store.processes()).find((one) => one.own);
-    if (own?.definitions === undefined) await this.#store.announce({ definitions: definitionDigests(this.#runtime.registry) });
+    if (own?.definitions === undefined) await this.#store.announce({ definitions: getDefinitionDigests(this.#runtime.registry) });
   }
 
   async #stop(signal: AbortSignal | undefined): Promise<void> {
     await this.#starting?.catch(() => {}); // start() has rejected with the error
     this.#stopTimer?.();
-    await this.#looking;
-    const stopped = this.#taking?.stop();
+    await this.#polling;
+    const stopped = this.#consumer?.stop();
     if (stopped === undefined) return;
     const { graceMs } = this.#settings;
-    const stopLooking = this.#sessions.closes ? this.#leaveWaiting() : () => {}; // a holder that keeps sessions open releases them itself
-    if (!(await untilOver(stopped, graceMs, this.#clock, signal))) for (const leave of this.#leaves.values()) leave.abort();
+    const stopLooking = this.#sessions.closesSessions ? this.#handOverWaiting() : () => {}; // a holder that keeps sessions open releases them itself
+    if (!(await settlesWithin(stopped, graceMs, this.#clock, signal))) for (const leave of this.#handOvers.values()) leave.abort();
     await stopped;
     stopLooking();
   }
 
   /** Hands over sessions in which all calls wait for a person, now and soon after a call ended or asked for approval. Returns a function that stops this. */
-  #leaveWaiting(): () => void {
-    const look = onceSoon(() => {
-      for (const [id, { asks }] of waitingSessions(this.#runtime)) if (asks) this.#leaves.get(id)?.abort();
+  #handOverWaiting(): () => void {
+    const look = onceNextTick(() => {
+      for (const [id, { awaitsPerson }] of groupCallsBySession(this.#runtime)) if (awaitsPerson) this.#handOvers.get(id)?.abort();
     });
     look();
     return this.#runtime.subscribe(({ type }) => {
@@ -215,64 +215,64 @@ export class StoreWorker implements HaftWorker {
     });
   }
 
-  #look(): void {
-    this.#looking = this.#lookAgainLater();
+  #poll(): void {
+    this.#polling = this.#pollAndReschedule();
   }
 
   /** Never rejects. */
-  async #lookAgainLater(): Promise<void> {
+  async #pollAndReschedule(): Promise<void> {
     try {
       await this.#offerUnattended();
-      this.#complaint = undefined;
+      this.#lastFailure = undefined;
     } catch (thrown: unknown) {
-      this.#complain(thrown);
+      this.#logFailureOnce(thrown);
     }
     if (this.#ended === undefined)
-      this.#stopTimer = this.#clock.timer(() => this.#look(), this.#settings.lookMs * this.#pauses, { background: true });
+      this.#stopTimer = this.#clock.timer(() => this.#poll(), this.#settings.lookMs * this.#pauseFactor, { background: true });
   }
 
   /** Offers unattended sessions. Polls less often while all of them are queued already, so that a long queue costs little. */
   async #offerUnattended(): Promise<void> {
     // sessions that are left to others are the oldest, and must not fill the page and hide those after them
-    const unattended = new Set(await this.#store.jobs.unattended({ limit: MOST_SESSIONS + this.#elsewhere.size }));
-    for (const id of this.#elsewhere.keys()) if (!unattended.has(id)) this.#elsewhere.delete(id);
-    const ids = [...unattended].filter((id) => !this.#isLeft(id));
+    const unattended = new Set(await this.#store.jobs.unattended({ limit: MOST_SESSIONS + this.#leftToOthers.size }));
+    for (const id of this.#leftToOthers.keys()) if (!unattended.has(id)) this.#leftToOthers.delete(id);
+    const ids = [...unattended].filter((id) => !this.#shouldSkip(id));
     const isKnown = (await this.#queue.offer(ids)) === 0 && ids.length > 0;
-    this.#pauses = isKnown ? Math.min(2 * this.#pauses, MAX_PAUSES) : 1;
+    this.#pauseFactor = isKnown ? Math.min(2 * this.#pauseFactor, MAX_PAUSES) : 1;
   }
 
   /** Whether not to offer or take the session: it is excluded, left to others for now, or open here. */
-  #isLeft(id: string): boolean {
+  #shouldSkip(id: string): boolean {
     return (
       this.#except.has(id) ||
-      (this.#elsewhere.get(id)?.until ?? -Infinity) > this.#clock.now() ||
+      (this.#leftToOthers.get(id)?.until ?? -Infinity) > this.#clock.now() ||
       this.#runtime.sessions.get(id) !== undefined
     );
   }
 
   /** Whether the session may still be left for a missing tool: not longer than LACKING_MS. */
-  #waits(id: string): boolean {
-    return this.#clock.now() - (this.#elsewhere.get(id)?.since ?? Infinity) < LACKING_MS;
+  #canWaitForTools(id: string): boolean {
+    return this.#clock.now() - (this.#leftToOthers.get(id)?.since ?? Infinity) < MAX_TOOL_WAIT_MS;
   }
 
-  #leave(id: string, why: string): void {
+  #leaveToOthers(id: string, why: string): void {
     const now = this.#clock.now();
-    const since = this.#elsewhere.get(id)?.since;
+    const since = this.#leftToOthers.get(id)?.since;
     if (since === undefined) this.#log.warn(why);
-    this.#elsewhere.set(id, { since: since ?? now, until: now + ELSEWHERE_MS });
+    this.#leftToOthers.set(id, { since: since ?? now, until: now + LEFT_TO_OTHERS_MS });
   }
 
   /** Runs the jobs of a session. Rejects if the session cannot be opened; the queue then tries it again later. */
-  async #work(id: string): Promise<void> {
-    if (this.#ended !== undefined || this.#isLeft(id)) return;
+  async #runSession(id: string): Promise<void> {
+    if (this.#ended !== undefined || this.#shouldSkip(id)) return;
     const leave = new AbortController();
     const { signal } = leave;
-    this.#leaves.set(id, leave);
+    this.#handOvers.set(id, leave);
     let forget = (): void => {};
     try {
-      const why = await this.#lacking.reasonFor(id, { waits: this.#waits(id) });
+      const why = await this.#missingTools.findReasonToLeave(id, { waits: this.#canWaitForTools(id) });
       // offered again at a later poll
-      if (why !== undefined) return this.#leave(id, `The session ${JSON.stringify(id)} has ${why}: it waits for a process that has it.`);
+      if (why !== undefined) return this.#leaveToOthers(id, `The session ${JSON.stringify(id)} has ${why}: it waits for a process that has it.`);
       if (signal.aborted) return;
       let isFinished = false;
       forget = onAbort(signal, () => void this.#handOver(id)); // also while it is being resumed, which may wait for a person's answer
@@ -280,8 +280,8 @@ export class StoreWorker implements HaftWorker {
         id,
         async (session) => {
           forget();
-          this.#elsewhere.delete(id); // only now: a session that cannot be opened would be left for LACKING_MS again
-          isFinished = await this.#hold(session, signal);
+          this.#leftToOthers.delete(id); // only now: a session that cannot be opened would be left for LACKING_MS again
+          isFinished = await this.#waitForJobs(session, signal);
         },
         { anyTools: true },
       );
@@ -289,14 +289,14 @@ export class StoreWorker implements HaftWorker {
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "store_failed");
       if (error.code === "conflict") this.#counts.left++;
-      if (PASSED_ON.has(error.code)) return;
+      if (TAKEN_ELSEWHERE_CODES.has(error.code)) return;
       const complaint = `The jobs of the session ${JSON.stringify(id)} could not be continued: ${error.message}`;
-      if (error.code === "corrupt_record") return this.#leave(id, complaint); // a process of a newer version may read it
+      if (error.code === "corrupt_record") return this.#leaveToOthers(id, complaint); // a process of a newer version may read it
       this.#log.warn(complaint);
       throw error;
     } finally {
       forget();
-      this.#leaves.delete(id);
+      this.#handOvers.delete(id);
     }
   }
 
@@ -310,12 +310,12 @@ export class StoreWorker implements HaftWorker {
   }
 
   /** Waits for the session's jobs. Resolves to whether none is left. */
-  async #hold(session: RuntimeSession, signal: AbortSignal): Promise<boolean> {
+  async #waitForJobs(session: RuntimeSession, signal: AbortSignal): Promise<boolean> {
     this.#held.add(session);
     this.#counts.taken++;
     try {
       const { jobs } = this.#runtime;
-      if (await (this.#sessions.closes ? untilNoJobRuns(session, signal) : untilEndsAreDurable(session, { jobs, signal }))) return true;
+      if (await (this.#sessions.closesSessions ? waitUntilNoJobRuns(session, signal) : waitUntilEndsAreDurable(session, { jobs, signal }))) return true;
       await this.#runtime.sessions.handOver(session.id);
       this.#counts.left++;
       await this.#queue.offer([session.id]);
@@ -326,13 +326,13 @@ export class StoreWorker implements HaftWorker {
   }
 
   /** Logs a repeated failure once, until a poll succeeds again. */
-  #complain(thrown: unknown): void {
+  #logFailureOnce(thrown: unknown): void {
     const why = describeThrown(thrown);
-    if (this.#complaint === why || this.#ended !== undefined) return;
-    this.#complaint = why;
+    if (this.#lastFailure === why || this.#ended !== undefined) return;
+    this.#lastFailure = why;
     this.#log.warn(`Jobs of other processes cannot be taken over: ${why}`);
   }
 }
 
 /** Codes that say that another process has the session or that it is gone: nothing is left to do. */
-const PASSED_ON: ReadonlySet<string> = new Set(["resource_busy", "duplicate", "not_found", "conflict"]);
+const TAKEN_ELSEWHERE_CODES: ReadonlySet<string> = new Set(["resource_busy", "duplicate", "not_found", "conflict"]);

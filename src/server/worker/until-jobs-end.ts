@@ -14,7 +14,7 @@ export interface JobsWait extends Pick<Runtime, "jobs"> {
  *
  * @throws ToolError `conflict` if another process has taken the session over; `store_failed`; as a rejection
  */
-export async function untilEndsAreDurable(session: RuntimeSession, { jobs: all, signal }: JobsWait): Promise<boolean> {
+export async function waitUntilEndsAreDurable(session: RuntimeSession, { jobs: all, signal }: JobsWait): Promise<boolean> {
   try {
     for (let { jobs } = session; jobs.length > 0; jobs = session.jobs) await Promise.all(jobs.map(({ id }) => all.wait(id, { signal })));
     return true;
@@ -28,7 +28,7 @@ export async function untilEndsAreDurable(session: RuntimeSession, { jobs: all, 
  * Resolves to true when no job of the session is left, and to false when the signal aborts. For a session that is closed next: `close` writes the
  * ends of the jobs in the same transaction as the end of its claim, and rejects if they are lost.
  */
-export async function untilNoJobRuns(session: RuntimeSession, signal: AbortSignal): Promise<boolean> {
+export async function waitUntilNoJobRuns(session: RuntimeSession, signal: AbortSignal): Promise<boolean> {
   const over = Promise.withResolvers<void>();
   let running = new Set(session.jobs.map(({ id }) => id));
   const look = (): void => {

@@ -3,13 +3,13 @@ import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import type { EventLog, EventPage, LogOptions, ReadOptions } from "../../core/store.ts";
 import { readStoredPage, writeEvent } from "../records/event-text.ts";
-import { jobChanges } from "../records/job-changes.ts";
+import { deriveJobChanges } from "../records/job-changes.ts";
 import { joinPieces } from "../records/json-pieces.ts";
-import type { ClaimSight, LogDatabase, ReadRequest, StoredPage } from "../records/log-database.ts";
+import type { ClaimFacts, LogDatabase, ReadRequest, StoredPage } from "../records/log-database.ts";
 import { checkReadOptions } from "../records/store-options.ts";
 import type { BufferedLog, WriteBuffer } from "./write-buffer.ts";
 
-export interface DatabaseLogParts {
+export interface DatabaseLogOptions {
   readonly sessionId: string;
   readonly options: LogOptions;
   /** Number of stored events. */
@@ -17,28 +17,28 @@ export interface DatabaseLogParts {
   /** The epoch of the claim. */
   readonly epoch: number;
   /** Facts found by the claim. The page is kept until it is read or something is appended. */
-  readonly seen: ClaimSight;
+  readonly seen: ClaimFacts;
   readonly buffer: WriteBuffer;
   readonly database: LogDatabase;
   /** Called once, when the claim ends. */
   readonly onClose: () => void;
   /** Called each time closing has failed and the log is open again. */
-  readonly onLeftOpen: () => void;
+  readonly onCloseFailed: () => void;
 }
 
 /** Kinds of requests of other processes that a claimed session may have. */
-export type Asked = "questions" | "cancel requests";
+export type RequestKind = "questions" | "cancel requests";
 
-const ASKED: readonly Asked[] = ["questions", "cancel requests"];
+const REQUEST_KINDS: readonly RequestKind[] = ["questions", "cancel requests"];
 
 export class DatabaseLog implements EventLog, BufferedLog {
   readonly sessionId: string;
   readonly options: LogOptions;
   readonly epoch: number;
   readonly wasLeftOpen: boolean;
-  readonly #parts: DatabaseLogParts;
+  readonly #parts: DatabaseLogOptions;
   /** The kinds of requests of which the claim found none, and which were not looked up since. */
-  readonly #absent: Set<Asked>;
+  readonly #absentRequests: Set<RequestKind>;
   #page: StoredPage | undefined;
   #length: number;
   #failure: ToolError | undefined;
@@ -46,7 +46,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
   #leavesOpen = false;
   #closing: Promise<void> | undefined;
 
-  constructor(parts: DatabaseLogParts) {
+  constructor(parts: DatabaseLogOptions) {
     this.sessionId = parts.sessionId;
     this.options = parts.options;
     this.epoch = parts.epoch;
@@ -54,7 +54,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     this.#length = parts.length;
     this.#page = parts.seen.page;
     this.wasLeftOpen = parts.seen.wasLeftOpen;
-    this.#absent = new Set(parts.seen.isUnasked === true ? ASKED : []);
+    this.#absentRequests = new Set(parts.seen.isUnasked === true ? REQUEST_KINDS : []);
   }
 
   get length(): number {
@@ -70,12 +70,12 @@ export class DatabaseLog implements EventLog, BufferedLog {
   }
 
   /** Whether the claim found no such request. True only the first time it is asked, because requests may arrive later. */
-  isWithout(asked: Asked): boolean {
-    return this.#absent.delete(asked);
+  claimFoundNone(asked: RequestKind): boolean {
+    return this.#absentRequests.delete(asked);
   }
 
   /** Queues the creation of the log, before anything is appended to it. */
-  begin(): void {
+  queueCreation(): void {
     this.#parts.buffer.add(this, { create: this.options, from: this.#length + 1, rows: [] });
   }
 
@@ -85,7 +85,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
       throw new ToolError("store_failed", `Session ${JSON.stringify(this.sessionId)} was closed; nothing can be added to its log.`);
     if (events.length === 0) return;
     this.#page = undefined;
-    const jobs = jobChanges(this.sessionId, events);
+    const jobs = deriveJobChanges(this.sessionId, events);
     const rows = events.map(writeEvent);
     this.#parts.buffer.add(this, { from: this.#length + 1, rows, ...(jobs.length === 0 ? {} : { jobs }) });
     this.#length += events.length;
@@ -102,7 +102,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
   /** Commits a write without events, so that the database checks that the claim is still held. */
   async confirm(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
-    if (!this.#isClosed && !this.#parts.buffer.holds(this)) this.#parts.buffer.add(this, { from: this.#length + 1, rows: [] });
+    if (!this.#isClosed && !this.#parts.buffer.hasEntries(this)) this.#parts.buffer.add(this, { from: this.#length + 1, rows: [] });
     await this.#parts.buffer.whenDurable(this);
   }
 
@@ -113,22 +113,22 @@ export class DatabaseLog implements EventLog, BufferedLog {
 
   async read(options: ReadOptions = {}): Promise<EventPage> {
     const { from, limit } = checkReadOptions(options);
-    if (this.#isWaiting(from)) return this.#readWaiting(from, limit);
+    if (this.#isBuffered(from)) return this.#readBuffered(from, limit);
     const { sessionId } = this;
     const page = readStoredPage(this.#takePage({ from, limit }) ?? (await this.#readStored({ sessionId, from, limit })), from);
     const behind = from + page.events.length;
     if (page.damage !== undefined || page.events.length === limit || behind > this.#length) return page;
-    if (page.events.length === 0) throw goneFrom(sessionId, from); // the events had been written before this read, so they were removed since
-    if (page.next !== undefined || !this.#isWaiting(behind)) return { ...page, next: behind };
-    const rest = this.#readWaiting(behind, limit - page.events.length);
+    if (page.events.length === 0) throw sessionRemovedError(sessionId, from); // the events had been written before this read, so they were removed since
+    if (page.next !== undefined || !this.#isBuffered(behind)) return { ...page, next: behind };
+    const rest = this.#readBuffered(behind, limit - page.events.length);
     return { ...rest, events: [...page.events, ...rest.events] };
   }
 
   async #readStored(request: ReadRequest): Promise<StoredPage> {
     try {
-      return await this.#parts.database.ask("read", request);
+      return await this.#parts.database.request("read", request);
     } catch (thrown: unknown) {
-      throw ToolError.fromUnknown(thrown, "store_failed").code === "not_found" ? goneFrom(request.sessionId, request.from) : thrown;
+      throw ToolError.fromUnknown(thrown, "store_failed").code === "not_found" ? sessionRemovedError(request.sessionId, request.from) : thrown;
     }
   }
 
@@ -140,12 +140,12 @@ export class DatabaseLog implements EventLog, BufferedLog {
   }
 
   /** Whether the event at a position is in the buffer. An event may have been written since the page was read. */
-  #isWaiting(position: number): boolean {
-    return position > this.#length - this.#parts.buffer.waiting(this).length;
+  #isBuffered(position: number): boolean {
+    return position > this.#length - this.#parts.buffer.bufferedRows(this).length;
   }
 
-  #readWaiting(from: number, limit: number): EventPage {
-    const waiting = this.#parts.buffer.waiting(this);
+  #readBuffered(from: number, limit: number): EventPage {
+    const waiting = this.#parts.buffer.bufferedRows(this);
     const start = from - 1 - (this.#length - waiting.length);
     const bodies = waiting.slice(start, start + limit).map((row) => joinPieces(row.body));
     const next = from + bodies.length;
@@ -157,7 +157,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     this.#closing ??= this.#close().catch((error: unknown) => {
       if (this.#failure === undefined) {
         this.#closing = undefined;
-        this.#parts.onLeftOpen();
+        this.#parts.onCloseFailed();
       }
       throw error;
     });
@@ -177,7 +177,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
   }
 
   /** Resolves when no event of the log is buffered, whether written or lost. Rejects with the error that prevents a write. */
-  async settle(): Promise<void> {
+  async flush(): Promise<void> {
     try {
       await this.#parts.buffer.whenDurable(this);
     } catch (error: unknown) {
@@ -186,14 +186,14 @@ export class DatabaseLog implements EventLog, BufferedLog {
   }
 
   /** Ends the log without writing: the session belongs to another owner. */
-  lose(error: ToolError): void {
+  abandon(error: ToolError): void {
     this.fail(error);
-    this.shut(error);
+    this.forceClose(error);
   }
 
   /** Ends the log because the store closes. Events that are still buffered are lost. */
-  shut(error: ToolError): void {
-    if (this.#parts.buffer.holds(this)) this.fail(error);
+  forceClose(error: ToolError): void {
+    if (this.#parts.buffer.hasEntries(this)) this.fail(error);
     this.#parts.buffer.drop(this, error);
     this.#end();
   }
@@ -205,7 +205,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
 }
 
 /** The error of a log whose session was removed: the store now has another, shorter session of the same id, or none. */
-function goneFrom(sessionId: string, position: number): ToolError {
+function sessionRemovedError(sessionId: string, position: number): ToolError {
   return new ToolError(
     "conflict",
     `The store has no events of session ${JSON.stringify(sessionId)} from event ${position} on: it was removed, and its id may belong to another session.`,

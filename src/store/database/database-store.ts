@@ -13,11 +13,11 @@ import type { ChannelStore } from "../../core/channel-store.ts";
 import type { LeaseStore } from "../../core/lease-store.ts";
 import type { WebhookStore } from "../../core/webhook-store.ts";
 import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../../core/store.ts";
-import { NOT_FOLLOWED, type StoreChange, type StoreFollower, type StoreNotifier } from "../../core/store-changes.ts";
+import { NO_FOLLOWER, type StoreChange, type StoreFollower, type StoreNotifier } from "../../core/store-changes.ts";
 import { guardParts, type StoreOperation } from "../records/store-operations.ts";
-import { DatabaseLog, type DatabaseLogParts } from "./database-log.ts";
+import { DatabaseLog, type DatabaseLogOptions } from "./database-log.ts";
 import { readStoredPage } from "../records/event-text.ts";
-import { Gathered } from "../records/gathered.ts";
+import { Batcher } from "../records/gathered.ts";
 import { guardCache } from "../records/guarded-cache.ts";
 import { FIRST_EPOCH, type LogDatabase, type LogRefusal, type LogWrite } from "../records/log-database.ts";
 import { checkListOptions, checkLogOptions, checkReadOptions } from "../records/store-options.ts";
@@ -35,7 +35,7 @@ export interface DatabaseStoreOptions {
   /** @default the system's clock */
   readonly clock?: Clock;
   /** Whether the database accepts a commit before it has answered the previous one, and runs them in order. @default false */
-  readonly takesCommitsAhead?: boolean;
+  readonly acceptsPipelinedCommits?: boolean;
   /** Closed with the store. */
   readonly queue?: SessionQueue;
 }
@@ -44,10 +44,10 @@ export interface DatabaseStoreOptions {
 const CLOSE_AGAIN_MS = 1_000;
 
 /** Methods that change approvals in a way that another process may wait for. */
-const WAITED_FOR: ReadonlySet<keyof ApprovalStore> = new Set(["end", "leave", "withdrawAbandoned", "requestPreview", "keepPreview"]);
+const NOTIFYING_APPROVAL_METHODS: ReadonlySet<keyof ApprovalStore> = new Set(["end", "leave", "withdrawAbandoned", "requestPreview", "keepPreview"]);
 
 /** Methods that change a channel in a way that its readers may wait for. */
-const READ_ON: ReadonlySet<keyof ChannelStore> = new Set(["send", "giveBack", "end"]);
+const NOTIFYING_CHANNEL_METHODS: ReadonlySet<keyof ChannelStore> = new Set(["send", "giveBack", "end"]);
 
 export class DatabaseStore implements Store {
   readonly kind: string;
@@ -82,7 +82,7 @@ export class DatabaseStore implements Store {
     this.#buffer = new WriteBuffer({
       commit: (writes) => this.#commit(writes),
       maxBytes: options.maxBufferedBytes,
-      clock: options.takesCommitsAhead === true ? (options.clock ?? systemPorts.clock) : undefined,
+      clock: options.acceptsPipelinedCommits === true ? (options.clock ?? systemPorts.clock) : undefined,
     });
     this.cache = guardCache(cacheOf(database), () => this.open());
     const { jobs, feed, access, approvals, webhooks, artifacts, leases, channels } = guardParts({
@@ -90,13 +90,13 @@ export class DatabaseStore implements Store {
       open: () => this.open(),
       requireWritable: () => this.#requireWritable(),
     });
-    this.jobs = this.#jobsOf(jobs);
+    this.jobs = this.#batchCancelRequests(jobs);
     this.feed = feed;
     this.access = access;
     this.approvals = {
       ...approvals,
       withdrawAbandoned: async (request) =>
-        this.#logs.get(request.sessionId)?.isWithout("questions") === true ? 0 : approvals.withdrawAbandoned(request),
+        this.#logs.get(request.sessionId)?.claimFoundNone("questions") === true ? 0 : approvals.withdrawAbandoned(request),
     };
     this.webhooks = webhooks;
     this.artifacts = artifacts;
@@ -120,26 +120,26 @@ export class DatabaseStore implements Store {
 
   async #commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
     await this.#whenOpen();
-    const refusals = await this.#database.ask("commit", writes);
-    this.#options.notifier?.note({ parts: ["events"], sessionIds: writes.map(({ sessionId }) => sessionId) });
+    const refusals = await this.#database.request("commit", writes);
+    this.#options.notifier?.notify({ parts: ["events"], sessionIds: writes.map(({ sessionId }) => sessionId) });
     return refusals;
   }
 
   async #operate(operation: StoreOperation): Promise<unknown> {
-    const answer = await this.#database.ask("operate", operation);
+    const answer = await this.#database.request("operate", operation);
     const isChanged = answer !== false && answer !== 0;
-    if (isChanged && operation.part === "approvals" && WAITED_FOR.has(operation.method))
-      this.#options.notifier?.note({ parts: ["approvals"], sessionIds: [] });
-    if (isChanged && operation.part === "channels" && READ_ON.has(operation.method)) {
+    if (isChanged && operation.part === "approvals" && NOTIFYING_APPROVAL_METHODS.has(operation.method))
+      this.#options.notifier?.notify({ parts: ["approvals"], sessionIds: [] });
+    if (isChanged && operation.part === "channels" && NOTIFYING_CHANNEL_METHODS.has(operation.method)) {
       const { argument } = operation;
       const channel = typeof argument === "string" ? argument : argument.channel;
-      this.#options.notifier?.note({ parts: ["channels"], sessionIds: [], channels: [channel] });
+      this.#options.notifier?.notify({ parts: ["channels"], sessionIds: [], channels: [channel] });
     }
     return answer;
   }
 
   follow(listener: (change: StoreChange) => void): StoreFollower {
-    return this.#options.notifier?.follow(listener) ?? NOT_FOLLOWED;
+    return this.#options.notifier?.follow(listener) ?? NO_FOLLOWER;
   }
 
   create(sessionId: string, options: LogOptions): EventLog {
@@ -155,7 +155,7 @@ export class DatabaseStore implements Store {
       epoch: FIRST_EPOCH,
       seen: { wasLeftOpen: false },
     });
-    log.begin();
+    log.queueCreation();
     this.#lost.delete(sessionId);
     this.#logs.set(sessionId, log);
     return log;
@@ -165,12 +165,12 @@ export class DatabaseStore implements Store {
     this.#requireWritable();
     const open = this.#logs.get(sessionId);
     if (this.#claims.has(sessionId) || (open !== undefined && !takeOver)) throw this.#busy(sessionId);
-    open?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log can no longer write to it.`));
+    open?.abandon(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log can no longer write to it.`));
     this.#claims.add(sessionId);
     try {
       await this.open();
-      let answer = await this.#database.ask("claim", { sessionId, takeOver, verified: 0 });
-      while (!answer.claimed) answer = await this.#database.ask("claim", { sessionId, takeOver, verified: answer.verified });
+      let answer = await this.#database.request("claim", { sessionId, takeOver, verified: 0 });
+      while (!answer.claimed) answer = await this.#database.request("claim", { sessionId, takeOver, verified: answer.verified });
       if (this.#isClosed) throw this.#closedError();
       const log = this.#log(sessionId, { ...answer, seen: answer });
       this.#lost.delete(sessionId);
@@ -184,41 +184,41 @@ export class DatabaseStore implements Store {
   async read(sessionId: string, options: ReadOptions = {}): Promise<EventPage> {
     const { from, limit } = checkReadOptions(options);
     await this.open();
-    return readStoredPage(await this.#database.ask("read", { sessionId, from, limit }), from);
+    return readStoredPage(await this.#database.request("read", { sessionId, from, limit }), from);
   }
 
   async list(options: ListOptions = {}): Promise<readonly StoredSession[]> {
     const checked = checkListOptions(options);
     await this.open();
-    return this.#database.ask("list", checked);
+    return this.#database.request("list", checked);
   }
 
   async announce(process: ProcessDescription): Promise<void> {
     const checked = checkProcessDescription(process);
     this.#requireWritable();
     await this.open();
-    await this.#database.ask("announce", checked);
+    await this.#database.request("announce", checked);
   }
 
   async processes(): Promise<readonly StoredProcess[]> {
     await this.open();
-    return this.#database.ask("processes");
+    return this.#database.request("processes");
   }
 
   async remove(sessionId: string): Promise<boolean> {
     this.#requireWritable();
     if (this.#claims.has(sessionId)) throw this.#busy(sessionId);
     const open = this.#logs.get(sessionId);
-    await open?.settle();
+    await open?.flush();
     await this.open();
-    const wasThere = await this.#database.ask("remove", sessionId);
-    open?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
-    return wasThere;
+    const existed = await this.#database.request("remove", sessionId);
+    open?.abandon(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
+    return existed;
   }
 
   async writable(): Promise<void> {
     try {
-      await this.#buffer.written();
+      await this.#buffer.whenWritten();
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "store_failed");
       if (error.code === "store_failed") throw error; // with any other code a log was refused, so the store itself could be written
@@ -238,7 +238,7 @@ export class DatabaseStore implements Store {
       await this.#buffer.flush();
     } finally {
       await this.queue?.close();
-      for (const log of this.#logs.values()) log.shut(this.#closedError());
+      for (const log of this.#logs.values()) log.forceClose(this.#closedError());
       const wasOpen = await this.#opening?.then(
         () => true,
         () => false,
@@ -249,24 +249,24 @@ export class DatabaseStore implements Store {
   }
 
   /** Coalesces concurrent look-ups of cancel requests, and skips the first one for a session whose claim found none. */
-  #jobsOf(jobs: JobStore): JobStore {
-    const cancelRequests = new Gathered(() => jobs.cancelRequests());
+  #batchCancelRequests(jobs: JobStore): JobStore {
+    const cancelRequests = new Batcher(() => jobs.cancelRequests());
     return {
       ...jobs,
       requestCancel: async (request) => {
         const isNoted = await jobs.requestCancel(request);
-        this.#options.notifier?.note({ parts: ["jobs"], sessionIds: [] });
+        this.#options.notifier?.notify({ parts: ["jobs"], sessionIds: [] });
         return isNoted;
       },
       cancelRequests: async ({ sessionId } = {}) => {
         await this.open();
         const log = sessionId === undefined ? undefined : this.#logs.get(sessionId);
-        return log?.isWithout("cancel requests") === true ? [] : cancelRequests.add();
+        return log?.claimFoundNone("cancel requests") === true ? [] : cancelRequests.add();
       },
     };
   }
 
-  #log(sessionId: string, { options, length, epoch, seen }: Pick<DatabaseLogParts, "options" | "length" | "epoch" | "seen">): DatabaseLog {
+  #log(sessionId: string, { options, length, epoch, seen }: Pick<DatabaseLogOptions, "options" | "length" | "epoch" | "seen">): DatabaseLog {
     const log: DatabaseLog = new DatabaseLog({
       sessionId,
       options,
@@ -279,7 +279,7 @@ export class DatabaseStore implements Store {
         if (log.failure !== undefined) this.#lost.set(sessionId, log.failure);
         if (this.#logs.get(sessionId) === log) this.#logs.delete(sessionId);
       },
-      onLeftOpen: () => this.#closeLater(log),
+      onCloseFailed: () => this.#closeLater(log),
     });
     return log;
   }
@@ -313,9 +313,9 @@ export class DatabaseStore implements Store {
 
 function cacheOf(database: LogDatabase): CacheStore {
   return {
-    get: (key, now) => database.ask("cacheGet", { key, now }),
-    versions: (resources) => database.ask("cacheVersions", resources),
-    put: (entry) => database.ask("cachePut", entry),
-    invalidate: (resources) => database.ask("cacheInvalidate", resources),
+    get: (key, now) => database.request("cacheGet", { key, now }),
+    versions: (resources) => database.request("cacheVersions", resources),
+    put: (entry) => database.request("cachePut", entry),
+    invalidate: (resources) => database.request("cacheInvalidate", resources),
   };
 }

@@ -17,7 +17,7 @@ export interface InThreadOptions {
 }
 
 /** How long an open may take before a warning is logged, in milliseconds. */
-const SAID_AFTER_MS = 2_000;
+const WARN_AFTER_MS = 2_000;
 
 /** A database in this thread. While idle it does not keep the process alive. */
 export class InThreadDatabase implements LogDatabase {
@@ -31,8 +31,8 @@ export class InThreadDatabase implements LogDatabase {
 
   async open(): Promise<void> {
     const { place, ports = systemPorts } = this.#options;
-    const say = (): void => ports.log.warn(`${place} has not answered for ${SAID_AFTER_MS / 1_000} s; the call is still waiting.`);
-    const cancel = ports.clock.timer(say, SAID_AFTER_MS);
+    const say = (): void => ports.log.warn(`${place} has not answered for ${WARN_AFTER_MS / 1_000} s; the call is still waiting.`);
+    const cancel = ports.clock.timer(say, WARN_AFTER_MS);
     try {
       await this.#open();
     } finally {
@@ -50,11 +50,11 @@ export class InThreadDatabase implements LogDatabase {
     }
     this.#database = database;
     // oxlint-disable-next-line no-restricted-globals -- real time, as in the thread of the other kind: other processes wait for it
-    this.#heartbeat = setInterval(() => void beat(database), this.#options.heartbeatMs).unref();
+    this.#heartbeat = setInterval(() => void sendHeartbeat(database), this.#options.heartbeatMs).unref();
   }
 
-  async ask<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>> {
-    return this.#opened.ask(method, ...argument);
+  async request<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>> {
+    return this.#opened.request(method, ...argument);
   }
 
   async close(): Promise<void> {
@@ -70,9 +70,9 @@ export class InThreadDatabase implements LogDatabase {
   }
 }
 
-async function beat(database: SqlDatabase): Promise<void> {
+async function sendHeartbeat(database: SqlDatabase): Promise<void> {
   try {
-    await database.beat();
+    await database.sendHeartbeat();
   } catch {
     // the next heartbeat makes up for a missed one
   }

@@ -52,7 +52,7 @@ const ENTRY_BYTES = 200;
 const MAX_GROUP_ROWS = 4_096;
 const MAX_GROUP_BYTES = 4 * 1024 * 1024;
 /** Minimum number of sessions in a group that is sent while another is in flight. */
-const LEAST_AHEAD = 16;
+const MIN_AHEAD = 16;
 /** Sending ahead costs the database a second flush. It pays if making a group's calls takes more than this share of the time to write the group. */
 const SHARE_OF_CALLS = 1 / 3;
 const NEW = { isUnderWay: false, wasSent: false, isDropped: false } as const;
@@ -74,18 +74,18 @@ export class WriteBuffer {
   readonly #newest = new Map<BufferedLog, Entry>();
   #bytes = 0;
   /** At most 1, or 2 if groups are sent ahead. */
-  #groupsUnderWay = 0;
+  #groupsInFlight = 0;
   /** Resolves when no group is in flight. */
   #idle: PromiseWithResolvers<void> | undefined;
-  readonly #sessionsUnderWay = new Set<string>();
+  readonly #sessionsInFlight = new Set<string>();
   /** When the last answer arrived; undefined once that turn of the event loop has ended. */
   #answeredAt: number | undefined;
   /** When the newest group was sent, or when the group before it was answered, if that was later. */
-  #begunAt = 0;
+  #sentAt = 0;
   /** How long the last group took to be written, in milliseconds. */
-  #tookMs = 0;
+  #lastWriteMs = 0;
   /** Minimum number of entries before another group may be sent ahead: with fewer, it would have too few sessions. */
-  #leastAhead = 0;
+  #minAhead = 0;
   #isDue = false;
   /** Set while a group is due at the end of the event loop's turn. */
   #later: NodeJS.Immediate | undefined;
@@ -138,12 +138,12 @@ export class WriteBuffer {
   }
 
   /** The buffered events of a log, including those in flight. */
-  waiting(log: BufferedLog): readonly EventRow[] {
+  bufferedRows(log: BufferedLog): readonly EventRow[] {
     return this.#newest.has(log) ? this.#entries.flatMap((entry) => (entry.log === log ? entry.rows : [])) : [];
   }
 
   /** Whether anything of a log is buffered. */
-  holds(log: BufferedLog): boolean {
+  hasEntries(log: BufferedLog): boolean {
     return this.#newest.has(log);
   }
 
@@ -162,7 +162,7 @@ export class WriteBuffer {
   }
 
   /** Resolves when everything that was appended so far is written. Rejects as `whenDurable` of the newest entry does. */
-  async written(): Promise<void> {
+  async whenWritten(): Promise<void> {
     const last = this.#entries.at(-1);
     if (last === undefined) return;
     this.#schedule();
@@ -182,7 +182,7 @@ export class WriteBuffer {
   }
 
   #schedule(): void {
-    if (this.#isDue || this.#groupsUnderWay >= this.#mostUnderWay) return;
+    if (this.#isDue || this.#groupsInFlight >= this.#maxInFlight) return;
     this.#isDue = true;
     queueMicrotask(() => {
       this.#isDue = false;
@@ -191,27 +191,27 @@ export class WriteBuffer {
   }
 
   #scheduleLater(): void {
-    if (this.#later !== undefined || this.#isDue || this.#groupsUnderWay > 0) return;
+    if (this.#later !== undefined || this.#isDue || this.#groupsInFlight > 0) return;
     this.#later = setImmediate(() => this.#send());
   }
 
-  get #mostUnderWay(): 1 | 2 {
+  get #maxInFlight(): 1 | 2 {
     return this.#options.clock === undefined ? 1 : 2;
   }
 
   #send(): void {
     clearImmediate(this.#later);
     this.#later = undefined;
-    if (this.#groupsUnderWay >= this.#mostUnderWay) return;
-    const isAhead = this.#groupsUnderWay > 0;
-    if (isAhead && (this.#entries.length < this.#leastAhead || !this.#paysAhead())) return;
+    if (this.#groupsInFlight >= this.#maxInFlight) return;
+    const isAhead = this.#groupsInFlight > 0;
+    if (isAhead && (this.#entries.length < this.#minAhead || !this.#isWorthSendingAhead())) return;
     const group = this.#nextGroup();
     if (group.length === 0) return;
     const logs = new Set(group.map(({ log }) => log));
     if (isAhead) {
-      if (logs.size >= LEAST_AHEAD) this.#dispatch(group);
-      else this.#leastAhead = this.#entries.length + LEAST_AHEAD - logs.size;
-    } else if (logs.size >= 2 * LEAST_AHEAD && this.#paysAhead()) {
+      if (logs.size >= MIN_AHEAD) this.#dispatch(group);
+      else this.#minAhead = this.#entries.length + MIN_AHEAD - logs.size;
+    } else if (logs.size >= 2 * MIN_AHEAD && this.#isWorthSendingAhead()) {
       const half = new Set([...logs].slice(0, logs.size / 2));
       this.#dispatch(group.filter(({ log }) => half.has(log)));
       this.#send();
@@ -221,9 +221,9 @@ export class WriteBuffer {
   }
 
   /** Whether the calls that the last answer released have already taken a good part of the time that the database needs for a group. */
-  #paysAhead(): boolean {
+  #isWorthSendingAhead(): boolean {
     const { clock } = this.#options;
-    return clock !== undefined && this.#answeredAt !== undefined && clock.now() - this.#answeredAt > this.#tookMs * SHARE_OF_CALLS;
+    return clock !== undefined && this.#answeredAt !== undefined && clock.now() - this.#answeredAt > this.#lastWriteMs * SHARE_OF_CALLS;
   }
 
   /**
@@ -254,18 +254,18 @@ export class WriteBuffer {
 
   #mustWait({ log, create }: Entry): boolean {
     const parent = create?.parent?.sessionId;
-    return this.#sessionsUnderWay.has(log.sessionId) || (parent !== undefined && this.#sessionsUnderWay.has(parent));
+    return this.#sessionsInFlight.has(log.sessionId) || (parent !== undefined && this.#sessionsInFlight.has(parent));
   }
 
   #dispatch(group: readonly Entry[]): void {
-    if (this.#groupsUnderWay++ === 0) {
-      this.#begunAt = this.#options.clock?.now() ?? 0;
+    if (this.#groupsInFlight++ === 0) {
+      this.#sentAt = this.#options.clock?.now() ?? 0;
       this.#idle = Promise.withResolvers();
     }
     for (const entry of group) {
       entry.isUnderWay = true;
       entry.wasSent = true;
-      this.#sessionsUnderWay.add(entry.log.sessionId);
+      this.#sessionsInFlight.add(entry.log.sessionId);
     }
     void this.#write(group).finally(() => {
       if (this.#problem === undefined) this.#send();
@@ -277,10 +277,10 @@ export class WriteBuffer {
     try {
       refusals = await this.#options.commit(writesOf(group));
     } catch (error: unknown) {
-      this.#noteAnswer(group);
-      return this.#stay(ToolError.fromUnknown(error, "store_failed"));
+      this.#recordAnswer(group);
+      return this.#rejectWaits(ToolError.fromUnknown(error, "store_failed"));
     }
-    this.#noteAnswer(group);
+    this.#recordAnswer(group);
     this.#problem = undefined;
     const done = new Set(group.filter((entry) => !entry.isDropped));
     this.#entries = this.#entries.filter((entry) => !done.has(entry));
@@ -290,31 +290,31 @@ export class WriteBuffer {
       if (this.#newest.get(entry.log) === entry) this.#newest.delete(entry.log);
       const error = refused.get(entry.log.sessionId);
       if (error === undefined) entry.durable?.resolve();
-      else this.#lose(entry, error);
+      else this.#failLog(entry, error);
     }
   }
 
-  #noteAnswer(group: readonly Entry[]): void {
-    if (--this.#groupsUnderWay === 0) {
+  #recordAnswer(group: readonly Entry[]): void {
+    if (--this.#groupsInFlight === 0) {
       this.#idle?.resolve();
       this.#idle = undefined;
     }
-    this.#leastAhead = 0;
+    this.#minAhead = 0;
     for (const entry of group) {
       entry.isUnderWay = false;
-      this.#sessionsUnderWay.delete(entry.log.sessionId);
+      this.#sessionsInFlight.delete(entry.log.sessionId);
     }
     const now = this.#options.clock?.now();
     if (now === undefined) return;
-    this.#tookMs = now - this.#begunAt;
-    this.#begunAt = now;
+    this.#lastWriteMs = now - this.#sentAt;
+    this.#sentAt = now;
     this.#answeredAt = now;
     setImmediate(() => {
       if (this.#answeredAt === now) this.#answeredAt = undefined;
     });
   }
 
-  #stay(error: ToolError): void {
+  #rejectWaits(error: ToolError): void {
     this.#problem = error;
     this.#failures++;
     const staying = this.#entries.filter(({ isUnderWay }) => !isUnderWay);
@@ -335,11 +335,11 @@ export class WriteBuffer {
     else this.#newest.set(entry.log, before);
   }
 
-  #lose(entry: Entry, error: ToolError): void {
+  #failLog(entry: Entry, error: ToolError): void {
     entry.log.fail(error);
     entry.durable?.reject(error);
     this.drop(entry.log, error);
-    for (const child of this.#entries) if (child.create?.parent?.sessionId === entry.log.sessionId) this.#lose(child, error);
+    for (const child of this.#entries) if (child.create?.parent?.sessionId === entry.log.sessionId) this.#failLog(child, error);
   }
 
   #overflow(bytes: number): ToolError {

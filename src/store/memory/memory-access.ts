@@ -1,7 +1,7 @@
 /** Keys, refused requests, audited calls and keyed requests in memory. */
 import { isDeepStrictEqual } from "node:util";
 import {
-  KEYED_REQUEST_KEPT_MS,
+  KEYED_REQUEST_RETENTION_MS,
   MAX_REFUSALS,
   type AccessStore,
   type AuditedCall,
@@ -17,7 +17,7 @@ import {
   type StoredKey,
 } from "../../core/access-store.ts";
 import { ToolError } from "../../core/error.ts";
-import { DAY_MS, DEFAULT_ACCESS_LIMIT, callPage, takenKey } from "../sql/access-rows.ts";
+import { DAY_MS, DEFAULT_ACCESS_LIMIT, callPage, duplicateKeyError } from "../sql/access-rows.ts";
 
 /** Maximum size of keyed requests with their answers, in bytes; beyond it, new ones are refused. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
@@ -49,7 +49,7 @@ export class MemoryAccess implements AccessStore {
   async addKey(key: StoredKey): Promise<void> {
     const taken = this.#keys.get(key.id);
     if (taken !== undefined && isDeepStrictEqual({ ...taken, revokedAt: undefined }, { ...key, revokedAt: undefined })) return;
-    if (taken !== undefined) throw takenKey(key.id);
+    if (taken !== undefined) throw duplicateKeyError(key.id);
     for (const { id, sessionId, expiresAt } of this.#keys.values())
       if (sessionId !== undefined && expiresAt !== undefined && expiresAt < key.createdAt - DAY_MS) this.#keys.delete(id);
     this.#keys.set(key.id, Object.freeze({ ...key }));
@@ -101,14 +101,14 @@ export class MemoryAccess implements AccessStore {
 
   async beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined> {
     const { key, fingerprint, at, holder } = request;
-    await this.forgetRequests(at - KEYED_REQUEST_KEPT_MS);
+    await this.forgetRequests(at - KEYED_REQUEST_RETENTION_MS);
     const known = this.#requests.get(key);
     if (known?.hold?.holder === holder && known.fingerprint === fingerprint) return undefined;
-    if (known !== undefined && !mayBegin(request, known)) return known;
+    if (known !== undefined && !canBegin(request, known)) return known;
     const record = { key, fingerprint, at, hold: { holder, beats: 0 } };
     if (known !== undefined) {
       this.#drop(known);
-      this.#keep(record);
+      this.#add(record);
       return undefined;
     }
     const [oldest] = this.#requests.values();
@@ -116,10 +116,10 @@ export class MemoryAccess implements AccessStore {
       throw new ToolError("unavailable", "The server cannot keep any more requests with an Idempotency-Key.", {
         retryable: true,
         outcome: "not_started",
-        retryAfterMs: oldest.at + KEYED_REQUEST_KEPT_MS - at,
+        retryAfterMs: oldest.at + KEYED_REQUEST_RETENTION_MS - at,
         operatorHint: "A store that outlives the process keeps them on disk.",
       });
-    this.#keep(record);
+    this.#add(record);
     return undefined;
   }
 
@@ -159,14 +159,14 @@ export class MemoryAccess implements AccessStore {
     this.#requestBytes -= bytesOf(request);
   }
 
-  #keep(request: KeyedRequest): void {
+  #add(request: KeyedRequest): void {
     this.#requests.set(request.key, Object.freeze(request));
     this.#requestBytes += bytesOf(request);
   }
 }
 
 /** Whether an attempt may begin a request that already has a record. */
-function mayBegin({ fingerprint, after }: NewKeyedRequest, known: KeyedRequest): boolean {
+function canBegin({ fingerprint, after }: NewKeyedRequest, known: KeyedRequest): boolean {
   if (known.answer !== undefined || known.fingerprint !== fingerprint) return false;
   const { hold } = known;
   return hold === undefined || (hold.holder === after?.holder && hold.beats === after.beats);

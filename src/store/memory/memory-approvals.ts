@@ -12,22 +12,22 @@ import type {
 import type { JsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
-import { meantCalls } from "../records/meant-calls.ts";
+import { createCallFilter } from "../records/meant-calls.ts";
 
-interface Kept {
+interface StoredQuestion {
   readonly question: NewApproval;
   readonly position: number;
   readonly end?: ApprovalEnd;
   readonly preview?: JsonObject;
   readonly wantsPreview: boolean;
   /** Whether the call was left for another runtime to resume. */
-  readonly isLeft?: boolean;
+  readonly isLeftToOthers?: boolean;
 }
 
 /** All questions are asked in this process, so only those that it left can be abandoned, or be answered before they are asked. */
 export class MemoryApprovals implements ApprovalStore {
   /** By id, in the order they were asked. */
-  readonly #kept = new Map<string, Kept>();
+  readonly #questions = new Map<string, StoredQuestion>();
   readonly #rules = new Map<string, ApprovalRule>();
   #position = 0;
   readonly #onPut: ((question: NewApproval) => void) | undefined;
@@ -38,12 +38,12 @@ export class MemoryApprovals implements ApprovalStore {
 
   async put(question: NewApproval): Promise<ApprovalRecord> {
     const { id, askedAt } = question;
-    const left = this.#kept.get(id);
+    const left = this.#questions.get(id);
     const isAnswered = left?.end?.status === "allowed" || left?.end?.status === "denied";
-    if (left?.isLeft === true && isAnswered && left.question.digest === question.digest) return recordOf(left, askedAt);
+    if (left?.isLeftToOthers === true && isAnswered && left.question.digest === question.digest) return recordOf(left, askedAt);
     const kept = { question, position: ++this.#position, wantsPreview: false };
-    this.#kept.delete(id);
-    this.#kept.set(id, kept);
+    this.#questions.delete(id);
+    this.#questions.set(id, kept);
     this.#onPut?.(question);
     return recordOf(kept, askedAt);
   }
@@ -51,40 +51,40 @@ export class MemoryApprovals implements ApprovalStore {
   async list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]> {
     const { now, first, limit } = query;
     const ids = query.ids === undefined ? undefined : new Set(query.ids);
-    const all = [...this.#kept.values()];
+    const all = [...this.#questions.values()];
     const found: ApprovalRecord[] = [];
     for (const kept of first === "oldest" ? all : all.reverse()) {
       const record = recordOf(kept, now);
-      if (ids?.has(record.id) !== false && fits(record, query)) found.push(record);
+      if (ids?.has(record.id) !== false && matchesQuery(record, query)) found.push(record);
       if (found.length === limit) break;
     }
     return found;
   }
 
   async end(end: ApprovalEnd): Promise<boolean> {
-    const kept = this.#kept.get(end.id);
+    const kept = this.#questions.get(end.id);
     if (kept === undefined || kept.question.digest !== end.digest) return false;
     if (kept.end !== undefined) return isDeepStrictEqual(kept.end, end);
     const isAnswer = end.status === "allowed" || end.status === "denied";
     if (isAnswer && (kept.question.expiresAt ?? Infinity) <= end.at) return false;
     if (end.rule !== undefined) await this.addRule(end.rule);
-    this.#kept.set(end.id, { ...kept, end, wantsPreview: false });
+    this.#questions.set(end.id, { ...kept, end, wantsPreview: false });
     return true;
   }
 
   async leave({ id, digest, position }: { readonly id: string; readonly digest: string; readonly position: number }): Promise<void> {
-    const kept = this.#kept.get(id);
-    if (kept?.question.digest === digest && kept.position === position) this.#kept.set(id, { ...kept, wantsPreview: false, isLeft: true });
+    const kept = this.#questions.get(id);
+    if (kept?.question.digest === digest && kept.position === position) this.#questions.set(id, { ...kept, wantsPreview: false, isLeftToOthers: true });
   }
 
   async withdrawAbandoned({ sessionId, at, callIds, exceptCallIds }: AbandonedQuestions): Promise<number> {
-    const isMeant = meantCalls(callIds, exceptCallIds);
-    const abandoned = [...this.#kept.values()].filter(
-      ({ question, end, isLeft }) => isLeft === true && end === undefined && question.sessionId === sessionId && isMeant(question.callId),
+    const isMeant = createCallFilter(callIds, exceptCallIds);
+    const abandoned = [...this.#questions.values()].filter(
+      ({ question, end, isLeftToOthers }) => isLeftToOthers === true && end === undefined && question.sessionId === sessionId && isMeant(question.callId),
     );
     for (const kept of abandoned) {
       const { id, digest } = kept.question;
-      this.#kept.set(id, { ...kept, end: { id, digest, status: "withdrawn", at } });
+      this.#questions.set(id, { ...kept, end: { id, digest, status: "withdrawn", at } });
     }
     return abandoned.length;
   }
@@ -106,36 +106,36 @@ export class MemoryApprovals implements ApprovalStore {
   }
 
   async requestPreview({ id, digest }: { readonly id: string; readonly digest: string }): Promise<boolean> {
-    const kept = this.#kept.get(id);
+    const kept = this.#questions.get(id);
     if (kept === undefined || kept.question.digest !== digest || kept.end !== undefined) return false;
-    this.#kept.set(id, { ...kept, wantsPreview: true });
+    this.#questions.set(id, { ...kept, wantsPreview: true });
     return true;
   }
 
   async previewRequests(): Promise<readonly string[]> {
-    return [...this.#kept.values()].filter(({ wantsPreview }) => wantsPreview).map(({ question }) => question.id);
+    return [...this.#questions.values()].filter(({ wantsPreview }) => wantsPreview).map(({ question }) => question.id);
   }
 
   async keepPreview({ id, digest, preview }: Parameters<ApprovalStore["keepPreview"]>[0]): Promise<void> {
-    const kept = this.#kept.get(id);
-    if (kept?.question.digest === digest) this.#kept.set(id, { ...kept, preview, wantsPreview: false });
+    const kept = this.#questions.get(id);
+    if (kept?.question.digest === digest) this.#questions.set(id, { ...kept, preview, wantsPreview: false });
   }
 
   async preview(id: string): Promise<JsonObject | undefined> {
-    return this.#kept.get(id)?.preview;
+    return this.#questions.get(id)?.preview;
   }
 
   async prune({ keep, now }: { readonly keep: number; readonly now: number }): Promise<number> {
     for (const { id, expiresAt = Infinity } of this.#rules.values()) if (expiresAt <= now) this.#rules.delete(id);
-    const ended = [...this.#kept.values()].filter(({ end }) => end !== undefined);
+    const ended = [...this.#questions.values()].filter(({ end }) => end !== undefined);
     const surplus = ended.slice(0, Math.max(0, ended.length - keep));
-    for (const { question } of surplus) this.#kept.delete(question.id);
+    for (const { question } of surplus) this.#questions.delete(question.id);
     return surplus.length;
   }
 
   /** Deletes the questions and rules of a session that is removed. */
-  forget(sessionId: string): void {
-    for (const { question } of this.#kept.values()) if (question.sessionId === sessionId) this.#kept.delete(question.id);
+  removeSession(sessionId: string): void {
+    for (const { question } of this.#questions.values()) if (question.sessionId === sessionId) this.#questions.delete(question.id);
     this.forgetRules(sessionId);
   }
 
@@ -145,17 +145,17 @@ export class MemoryApprovals implements ApprovalStore {
   }
 }
 
-function recordOf({ question, position, end, isLeft }: Kept, now: number): ApprovalRecord {
+function recordOf({ question, position, end, isLeftToOthers }: StoredQuestion, now: number): ApprovalRecord {
   const { expiresAt } = question;
   const isOverdue = end === undefined && expiresAt !== undefined && expiresAt <= now;
   const status = end?.status ?? (isOverdue ? "expired" : "open");
   const { scope, ruleId, by: answeredBy } = end ?? {};
   const answeredAt = isOverdue ? expiresAt : end?.at;
-  const askedIn = end === undefined && isLeft !== true ? `this process, ${process.pid}` : undefined;
+  const askedIn = end === undefined && isLeftToOthers !== true ? `this process, ${process.pid}` : undefined;
   return { ...question, position, status, ...omitUndefined({ scope, ruleId, answeredBy, answeredAt, askedIn }) };
 }
 
-function fits(record: ApprovalRecord, { statuses, sessionId, callId, toolName, after, first }: StoredApprovalQuery): boolean {
+function matchesQuery(record: ApprovalRecord, { statuses, sessionId, callId, toolName, after, first }: StoredApprovalQuery): boolean {
   return (
     (statuses === undefined || statuses.includes(record.status)) &&
     (sessionId === undefined || record.sessionId === sessionId) &&

@@ -22,7 +22,7 @@ export class MemoryCache implements CacheStore {
   async get(key: string, now: number): Promise<string | undefined> {
     const entry = this.#entries.get(key);
     if (entry === undefined || (entry.expiresAt !== undefined && entry.expiresAt <= now)) return undefined;
-    return this.#areCurrent(entry) ? entry.body : undefined;
+    return this.#isCurrent(entry) ? entry.body : undefined;
   }
 
   async versions(resources: readonly string[]): Promise<readonly number[]> {
@@ -30,7 +30,7 @@ export class MemoryCache implements CacheStore {
   }
 
   async put(entry: CacheRecord): Promise<void> {
-    if (!this.#areCurrent(entry)) return;
+    if (!this.#isCurrent(entry)) return;
     this.#drop(entry.key);
     const { key, body, resources, versions, storedAt, expiresAt } = entry;
     if (bytesOf(entry) > this.#maxBytes) return;
@@ -48,10 +48,10 @@ export class MemoryCache implements CacheStore {
       this.#generations.set(resource, { self: before.self + self, below: before.below + below });
       this.#sum += self + below;
     }
-    if (this.#generations.size > MAX_GENERATIONS) this.#beginAgain();
+    if (this.#generations.size > MAX_GENERATIONS) this.#reset();
   }
 
-  #areCurrent({ resources, versions }: CacheRecord): boolean {
+  #isCurrent({ resources, versions }: CacheRecord): boolean {
     return resources.length === versions.length && resources.every((resource, index) => this.#version(resource) === versions[index]);
   }
 
@@ -59,7 +59,7 @@ export class MemoryCache implements CacheStore {
     return this.#base + versionOf(resource, this.#generations);
   }
 
-  #beginAgain(): void {
+  #reset(): void {
     this.#base += this.#sum + 1;
     this.#sum = 0;
     this.#generations.clear();

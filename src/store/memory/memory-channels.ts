@@ -2,7 +2,7 @@
 import type { ChannelEntry, ChannelEntryKey, ChannelStore, NewChannelEntry, ReadChannel, TakeEntry } from "../../core/channel-store.ts";
 import type { Clock } from "../../core/ports.ts";
 
-interface Kept extends ChannelEntry {
+interface StoredEntry extends ChannelEntry {
   readonly sender: string;
   readonly senderId: string;
   isTaken: boolean;
@@ -11,7 +11,7 @@ interface Kept extends ChannelEntry {
 
 export class MemoryChannels implements ChannelStore {
   readonly #clock: Clock;
-  readonly #channels = new Map<string, Kept[]>();
+  readonly #channels = new Map<string, StoredEntry[]>();
   readonly #last = new Map<string, number>();
 
   constructor(clock: Clock) {
@@ -37,14 +37,14 @@ export class MemoryChannels implements ChannelStore {
   }
 
   async read({ channel, after, limit }: ReadChannel): Promise<readonly ChannelEntry[]> {
-    return this.#of(channel)
+    return this.#entriesOf(channel)
       .filter(({ number }) => number > after)
       .slice(0, limit)
       .map(entryOf);
   }
 
   async latest({ channel, limit }: Omit<ReadChannel, "after">): Promise<readonly ChannelEntry[]> {
-    return this.#of(channel).slice(-limit).map(entryOf);
+    return this.#entriesOf(channel).slice(-limit).map(entryOf);
   }
 
   async last(channel: string): Promise<number> {
@@ -52,11 +52,11 @@ export class MemoryChannels implements ChannelStore {
   }
 
   async waiting(channel: string): Promise<number> {
-    return this.#of(channel).filter(({ hasEnded }) => !hasEnded).length;
+    return this.#entriesOf(channel).filter(({ hasEnded }) => !hasEnded).length;
   }
 
   async take({ channel, reader, from }: TakeEntry): Promise<ChannelEntry | undefined> {
-    const first = this.#of(channel).find(
+    const first = this.#entriesOf(channel).find(
       ({ isTaken, hasEnded, sender, senderId }) =>
         !isTaken && !hasEnded && senderId !== reader && (from === undefined || sender === from || senderId === from),
     );
@@ -75,11 +75,11 @@ export class MemoryChannels implements ChannelStore {
     if (one !== undefined) one.hasEnded = true;
   }
 
-  #find({ channel, number }: ChannelEntryKey): Kept | undefined {
-    return this.#of(channel).find((one) => one.number === number);
+  #find({ channel, number }: ChannelEntryKey): StoredEntry | undefined {
+    return this.#entriesOf(channel).find((one) => one.number === number);
   }
 
-  #of(channel: string): readonly Kept[] {
+  #entriesOf(channel: string): readonly StoredEntry[] {
     return this.#channels.get(channel) ?? [];
   }
 }

@@ -1,7 +1,7 @@
 /** The feed of a store in memory. */
 import type { FeedPage, ReadFeedOptions, StoreFeed } from "../../core/store-feed.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import { readMark, unknownMark, writeMark } from "../records/feed-mark.ts";
+import { parseMark, unknownMarkError, formatMark } from "../records/feed-mark.ts";
 
 interface Place {
   readonly sequence: number;
@@ -24,7 +24,7 @@ export class MemoryFeed implements StoreFeed {
   }
 
   /** Forgets the events of a removed session. */
-  forget(sessionId: string): void {
+  removeSession(sessionId: string): void {
     this.#places = this.#places.filter((place) => place.sessionId !== sessionId);
   }
 
@@ -33,8 +33,8 @@ export class MemoryFeed implements StoreFeed {
   }
 
   async read({ after, limit }: Required<ReadFeedOptions>): Promise<FeedPage> {
-    const { sequence, seal } = readMark(after);
-    if (seal !== undefined && (seal !== this.#seal || sequence > this.#last)) throw unknownMark(after);
+    const { sequence, seal } = parseMark(after);
+    if (seal !== undefined && (seal !== this.#seal || sequence > this.#last)) throw unknownMarkError(after);
     const first = this.#indexAfter(sequence);
     const places = this.#places.slice(first, first + limit);
     const entries = places.map(({ sequence: number, sessionId, position }) => ({ sessionId, position, mark: this.#mark(number) }));
@@ -42,7 +42,7 @@ export class MemoryFeed implements StoreFeed {
   }
 
   #mark(sequence: number): string {
-    return writeMark(sequence === 0 ? { sequence, seal: undefined } : { sequence, seal: this.#seal });
+    return formatMark(sequence === 0 ? { sequence, seal: undefined } : { sequence, seal: this.#seal });
   }
 
   #indexAfter(sequence: number): number {

@@ -22,10 +22,10 @@ export class MemoryJobs implements JobStore {
       const state = isQueued ? "queued" : "running";
       if (job === undefined) jobs.set(id, { id, sessionId, toolName, mode, notify, state, startedAt, starts: isQueued ? 0 : 1 });
       this.#sessions.set(sessionId, jobs);
-    } else if (job !== undefined && job.endedAt === undefined) jobs.set(id, changed(job, change));
+    } else if (job !== undefined && job.endedAt === undefined) jobs.set(id, applyChange(job, change));
   }
 
-  forget(sessionId: string): void {
+  removeSession(sessionId: string): void {
     this.#sessions.delete(sessionId);
   }
 
@@ -75,7 +75,7 @@ export class MemoryJobs implements JobStore {
   }
 }
 
-function changed(job: StoredJob, change: Exclude<JobChange, { readonly type: "start" }>): StoredJob {
+function applyChange(job: StoredJob, change: Exclude<JobChange, { readonly type: "start" }>): StoredJob {
   switch (change.type) {
     case "run":
       return { ...job, state: change.isQueued ? "queued" : "running", starts: change.starts };

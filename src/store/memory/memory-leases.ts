@@ -1,9 +1,9 @@
 /** Leases in memory, for the runtimes of one process that share a store. */
 import type { LeaseAnswer, LeaseStore, LeaseUpdate, StoredLease } from "../../core/lease-store.ts";
-import { LeaseLine, type LineEntry } from "../records/lease-line.ts";
+import { LeaseQueue, type LeaseQueueEntry } from "../records/lease-line.ts";
 
 export class MemoryLeases implements LeaseStore {
-  readonly #entries = new Map<string, LineEntry>();
+  readonly #entries = new Map<string, LeaseQueueEntry>();
   #place = 0;
   #fence = 0;
 
@@ -11,12 +11,12 @@ export class MemoryLeases implements LeaseStore {
     for (const ticket of released) this.#entries.delete(ticket);
     for (const request of wanted)
       if (!this.#entries.has(request.ticket)) this.#entries.set(request.ticket, { ...request, place: ++this.#place, fence: undefined });
-    const line = new LeaseLine([...this.#entries.values()]);
+    const line = new LeaseQueue([...this.#entries.values()]);
     return wanted.map(({ ticket }) => this.#answer(line, ticket));
   }
 
   async list(): Promise<readonly StoredLease[]> {
-    return new LeaseLine([...this.#entries.values()]).entries.map(({ callId, reads, writes, fence }) => ({
+    return new LeaseQueue([...this.#entries.values()]).entries.map(({ callId, reads, writes, fence }) => ({
       callId,
       reads,
       writes,
@@ -25,16 +25,16 @@ export class MemoryLeases implements LeaseStore {
     }));
   }
 
-  #answer(line: LeaseLine, ticket: string): LeaseAnswer {
+  #answer(line: LeaseQueue, ticket: string): LeaseAnswer {
     const entry = line.entries.find((one) => one.ticket === ticket);
     if (entry === undefined) return { granted: false, waitsFor: [], isCircle: false };
     if (entry.fence !== undefined) return { granted: true, fence: entry.fence };
-    if (line.isFree(entry)) {
+    if (line.isUnblocked(entry)) {
       const fence = ++this.#fence;
       this.#entries.set(ticket, { ...entry, fence });
       return { granted: true, fence };
     }
-    const isCircle = entry.within !== entry.callId && line.isCircle(entry);
+    const isCircle = entry.within !== entry.callId && line.isInCycle(entry);
     if (isCircle) this.#entries.delete(ticket);
     return { granted: false, waitsFor: line.blockers(entry).map(({ callId }) => callId), isCircle };
   }

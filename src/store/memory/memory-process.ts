@@ -1,6 +1,6 @@
 /** The one process that can use a store in memory. */
 import { hostname } from "node:os";
-import { NAMED_SESSIONS, addToDescription, type ProcessDescription, type StoredProcess } from "../../core/process-store.ts";
+import { MAX_NAMED_SESSIONS, mergeDescription, type ProcessDescription, type StoredProcess } from "../../core/process-store.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 
 export class MemoryProcess {
@@ -9,7 +9,7 @@ export class MemoryProcess {
   #description: ProcessDescription | undefined;
 
   announce(description: ProcessDescription): void {
-    this.#description = addToDescription(this.#description ?? {}, description);
+    this.#description = mergeDescription(this.#description ?? {}, description);
   }
 
   /** @param open ids of the open sessions, most recently used first */
@@ -26,7 +26,7 @@ export class MemoryProcess {
       seenAt: systemPorts.clock.wallTime(),
       silentMs: 0,
       sessions: open.length,
-      sessionIds: open.slice(0, NAMED_SESSIONS),
+      sessionIds: open.slice(0, MAX_NAMED_SESSIONS),
     };
     return [process];
   }

@@ -2,7 +2,7 @@
 import type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../../core/webhook-store.ts";
 import type { WebhookMessage } from "../records/webhook-messages.ts";
 
-interface Waiting {
+interface PendingDelivery {
   readonly delivery: WebhookDelivery;
   readonly dueAt: number;
 }
@@ -10,39 +10,39 @@ interface Waiting {
 export class MemoryWebhooks implements WebhookStore {
   #endpoints: readonly WebhookEndpoint[] = [];
   /** By endpoint and message, oldest first. */
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #pending = new Map<string, PendingDelivery>();
 
   /** Queues a message for each endpoint that receives its type. */
-  keep({ id: messageId, type, payload }: WebhookMessage): void {
+  enqueue({ id: messageId, type, payload }: WebhookMessage): void {
     for (const { id: endpoint, types } of this.#endpoints) {
       const delivery = { endpoint, messageId, payload, attempts: 0 };
-      if (types.includes(type) && !this.#waiting.has(placeOf(delivery))) this.#waiting.set(placeOf(delivery), { delivery, dueAt: 0 });
+      if (types.includes(type) && !this.#pending.has(placeOf(delivery))) this.#pending.set(placeOf(delivery), { delivery, dueAt: 0 });
     }
   }
 
   async setEndpoints(endpoints: readonly WebhookEndpoint[]): Promise<void> {
     this.#endpoints = endpoints;
     const ids = new Set(endpoints.map(({ id }) => id));
-    for (const [at, { delivery }] of this.#waiting) if (!ids.has(delivery.endpoint)) this.#waiting.delete(at);
+    for (const [at, { delivery }] of this.#pending) if (!ids.has(delivery.endpoint)) this.#pending.delete(at);
   }
 
   async claim({ now, until, limit, endpoint }: WebhookClaim): Promise<readonly WebhookDelivery[]> {
-    const isWanted = ({ dueAt, delivery }: Waiting): boolean => dueAt <= now && delivery.endpoint === (endpoint ?? delivery.endpoint);
-    const due = [...this.#waiting.values()].filter(isWanted).slice(0, limit);
+    const isWanted = ({ dueAt, delivery }: PendingDelivery): boolean => dueAt <= now && delivery.endpoint === (endpoint ?? delivery.endpoint);
+    const due = [...this.#pending.values()].filter(isWanted).slice(0, limit);
     return due.map(({ delivery }) => {
       const tried = { ...delivery, attempts: delivery.attempts + 1 };
-      this.#waiting.set(placeOf(tried), { delivery: tried, dueAt: until });
+      this.#pending.set(placeOf(tried), { delivery: tried, dueAt: until });
       return tried;
     });
   }
 
   async retry({ dueAt, ...key }: DeliveryKey & { readonly dueAt: number }): Promise<void> {
-    const waiting = this.#waiting.get(placeOf(key));
-    if (waiting !== undefined) this.#waiting.set(placeOf(key), { ...waiting, dueAt });
+    const waiting = this.#pending.get(placeOf(key));
+    if (waiting !== undefined) this.#pending.set(placeOf(key), { ...waiting, dueAt });
   }
 
   async remove(key: DeliveryKey): Promise<void> {
-    this.#waiting.delete(placeOf(key));
+    this.#pending.delete(placeOf(key));
   }
 }
 

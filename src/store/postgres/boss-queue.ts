@@ -1,14 +1,14 @@
 /** The queue of sessions in PostgreSQL: pg-boss, in a schema of its own next to the store's. */
 import type { ConstructorOptions, PgBoss } from "pg-boss";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { cannotLoad } from "../../core/late-package.ts";
+import { packageLoadError } from "../../core/late-package.ts";
 import type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../../core/session-queue.ts";
-import { NOT_FOLLOWED, type StoreNotifier } from "../../core/store-changes.ts";
+import { NO_FOLLOWER, type StoreNotifier } from "../../core/store-changes.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import { Gathered } from "../records/gathered.ts";
-import { TakenEntries } from "./taken-entries.ts";
-import { originalText, storedKey, storedText } from "../records/stored-text.ts";
-import { shownUrl, type PostgresSettings } from "./postgres-settings.ts";
+import { Batcher } from "../records/gathered.ts";
+import { QueueConsumer } from "./taken-entries.ts";
+import { parseStoredText, toStoredKey, toStoredText } from "../records/stored-text.ts";
+import { redactUrl, type PostgresSettings } from "./postgres-settings.ts";
 
 const QUEUE = "haft-sessions";
 /** pg-boss writes the name of the schema into statements and functions. */
@@ -49,7 +49,7 @@ const POLL_MS = 500;
 const POLL_LIVE_MS = 1_000;
 
 /** The data of an entry. pg-boss stores it as jsonb, which cannot hold every text. */
-interface Offered {
+interface QueueData {
   /** The session id as JSON text. */
   readonly session: string;
 }
@@ -63,9 +63,9 @@ class BossQueue implements SessionQueue {
   readonly #settings: PostgresSettings;
   readonly #notifier: StoreNotifier | undefined;
   readonly #listeners = new Set<(error: unknown) => void>();
-  readonly #taking = new Set<TakenEntries<Offered>>();
+  readonly #consumers = new Set<QueueConsumer<QueueData>>();
   /** Batches offers: those made while a statement runs go into the next one. */
-  readonly #offers = new Gathered((ids: readonly string[]) => this.#insert([...new Set(ids)]));
+  readonly #offers = new Batcher((ids: readonly string[]) => this.#insert([...new Set(ids)]));
   #opening: Promise<PgBoss> | undefined;
   #isClosed = false;
 
@@ -85,23 +85,23 @@ class BossQueue implements SessionQueue {
   async take(work: (sessionId: string) => Promise<void>, { concurrency, onError }: TakeSessionsOptions): Promise<TakenSessions> {
     const boss = await this.#whenOpen();
     this.#listeners.add(onError);
-    const follower = this.#notifier?.follow(({ parts }) => void (parts.includes("queue") && entries.call())) ?? NOT_FOLLOWED;
+    const follower = this.#notifier?.follow(({ parts }) => void (parts.includes("queue") && entries.wake())) ?? NO_FOLLOWER;
     const { clock, random } = systemPorts;
-    const entries = new TakenEntries<Offered>({
+    const entries = new QueueConsumer<QueueData>({
       boss,
       queue: QUEUE,
-      work: ({ session }) => work(originalText(session)),
+      work: ({ session }) => work(parseStoredText(session)),
       concurrency,
       clock,
       onError: (error) => onError(this.#explain(error)),
       pollMs: () => (follower.isLive ? POLL_LIVE_MS : POLL_MS) * (0.75 + random.next() / 2), // with jitter
     });
-    this.#taking.add(entries);
+    this.#consumers.add(entries);
     return {
       stop: async () => {
         await entries.stop();
         follower.stop();
-        this.#taking.delete(entries);
+        this.#consumers.delete(entries);
         this.#listeners.delete(onError);
       },
     };
@@ -109,7 +109,7 @@ class BossQueue implements SessionQueue {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const entries of this.#taking) entries.abandon();
+    for (const entries of this.#consumers) entries.abandon();
     await this.#offers.whenSettled();
     const boss = await this.#opening?.catch(() => undefined);
     await boss?.stop({ graceful: false });
@@ -131,12 +131,12 @@ class BossQueue implements SessionQueue {
       ...BOSS_OPTIONS,
       connectionString: url,
       connectionTimeoutMillis: connectTimeoutMs,
-      ...answersWithin(answerTimeoutMs),
+      ...timeoutSettings(answerTimeoutMs),
       schema: bossSchema(this.#settings),
       migrate,
       createSchema: migrate,
     });
-    boss.on("error", (error) => this.#tell(error));
+    boss.on("error", (error) => this.#notifyListeners(error));
     try {
       await boss.start();
       if ((await boss.getQueue(QUEUE)) === null) await boss.createQueue(QUEUE, QUEUE_OPTIONS);
@@ -153,24 +153,24 @@ class BossQueue implements SessionQueue {
     try {
       for (let from = 0; from < ids.length; from += OFFERED_AT_ONCE) {
         const part = ids.slice(from, from + OFFERED_AT_ONCE);
-        const offered = part.map((id) => ({ data: { session: storedText(id) }, singletonKey: storedKey(id, KEY_BYTES) }));
+        const offered = part.map((id) => ({ data: { session: toStoredText(id) }, singletonKey: toStoredKey(id, KEY_BYTES) }));
         count += (await boss.insert(QUEUE, offered, { returnId: true }))?.length ?? 0;
       }
     } catch (thrown: unknown) {
       throw this.#explain(thrown);
     }
     if (count === 0) return 0;
-    this.#notifier?.note({ parts: ["queue"], sessionIds: [] });
-    for (const entries of this.#taking) entries.call(); // this process does not receive its own notifications
+    this.#notifier?.notify({ parts: ["queue"], sessionIds: [] });
+    for (const entries of this.#consumers) entries.wake(); // this process does not receive its own notifications
     return count;
   }
 
-  #tell(error: unknown): void {
+  #notifyListeners(error: unknown): void {
     for (const listener of this.#listeners) listener(this.#explain(error));
   }
 
   get #place(): string {
-    return `The queue of jobs in ${shownUrl(this.#settings.url)} (schema ${bossSchema(this.#settings)})`;
+    return `The queue of jobs in ${redactUrl(this.#settings.url)} (schema ${bossSchema(this.#settings)})`;
   }
 
   #explain(thrown: unknown): ToolError {
@@ -195,7 +195,7 @@ class BossQueue implements SessionQueue {
  * Settings of `pg`, which pg-boss passes on. Without them, a statement on a connection whose other end is gone would never end, and the queue could
  * neither offer nor take sessions while it is pending.
  */
-function answersWithin(answerTimeoutMs: number): ConstructorOptions {
+function timeoutSettings(answerTimeoutMs: number): ConstructorOptions {
   const settings = { query_timeout: answerTimeoutMs, keepAlive: true };
   return settings as ConstructorOptions; // the types of pg-boss omit these settings
 }
@@ -212,6 +212,6 @@ async function loadBoss(): Promise<typeof import("pg-boss")> {
   try {
     return await import("pg-boss");
   } catch (error: unknown) {
-    throw cannotLoad({ name: "pg-boss", need: "jobs in several processes need it" }, error);
+    throw packageLoadError({ name: "pg-boss", need: "jobs in several processes need it" }, error);
   }
 }

@@ -3,10 +3,10 @@ import { Kysely, PostgresDialect, PostgresQueryCompiler, sql } from "kysely";
 import type { DataTypeNode, PostgresPool, QueryCompiler } from "kysely";
 import type { Clock } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import { explainPostgres, isLost, isPostgresBusy, isPostgresTaken, isPostgresUnfit, isTransactionConflict } from "./postgres-error.ts";
+import { explainPostgres, isConnectionLost, isPostgresBusy, isPostgresKeyTaken, isPostgresUnstorable, isTransactionConflict } from "./postgres-error.ts";
 import { eventOrder } from "./postgres-event-order.ts";
-import { postgresPlace, type PostgresSettings } from "./postgres-settings.ts";
-import { postgresShape } from "./postgres-shape.ts";
+import { describePostgresStore, type PostgresSettings } from "./postgres-settings.ts";
+import { readPostgresShape } from "./postgres-shape.ts";
 import { tableLocks } from "./postgres-table-locks.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import type { Tables } from "../sql/tables.ts";
@@ -21,7 +21,7 @@ const MAX_WAIT_MS = 200;
 /** @param pool called when the first statement is run */
 export function connectPostgres(settings: PostgresSettings, pool: () => Promise<PostgresPool>): SqlConnection {
   const { schema, leaseMs } = settings;
-  const place = postgresPlace(settings);
+  const place = describePostgresStore(settings);
   const root = new Kysely<Tables>({ dialect: new HaftPostgresDialect({ pool }) });
   return {
     tables: root.withSchema(schema),
@@ -33,17 +33,17 @@ export function connectPostgres(settings: PostgresSettings, pool: () => Promise<
     ...eventOrder(schema),
     randomText: sql<string>`replace(gen_random_uuid()::text, '-', '')`,
     explain: (thrown, doing) => explainPostgres(thrown, `${place} ${doing}`, settings),
-    isDamage: () => false, // damaged data is detected by checksums only
-    isBusy: isPostgresBusy,
-    isTaken: isPostgresTaken,
-    isUnfit: isPostgresUnfit,
-    attempt: (work) => attemptAgain(work, { retryMs: settings.retryMs, clock: systemPorts.clock }),
+    isDamageError: () => false, // damaged data is detected by checksums only
+    isLockBusy: isPostgresBusy,
+    isKeyTaken: isPostgresKeyTaken,
+    isUnstorable: isPostgresUnstorable,
+    runWithRetries: (work) => withRetries(work, { retryMs: settings.retryMs, clock: systemPorts.clock }),
     async tableNames(tables) {
       const query = sql<{ name: string }>`select tablename as name from pg_tables where schemaname = ${schema} order by 1`;
       return (await query.execute(tables)).rows.map(({ name }) => name);
     },
     ...tableLocks({ schema, place }),
-    readShape: (tables) => postgresShape(tables, schema),
+    readShape: (tables) => readPostgresShape(tables, schema),
     close: () => root.destroy(),
   };
 }
@@ -69,7 +69,7 @@ class WideIntegers extends PostgresQueryCompiler {
  * Runs work again after transaction conflicts, and after lost connections for up to `retryMs`. Work may run twice: all writes of a store are
  * idempotent, because stored events are recognized, and other values are set, not added.
  */
-export async function attemptAgain<Result>(
+export async function withRetries<Result>(
   work: () => Promise<Result>,
   { retryMs, clock }: { readonly retryMs: number; readonly clock: Clock },
 ): Promise<Result> {
@@ -83,7 +83,7 @@ export async function attemptAgain<Result>(
         if (++conflicts > MAX_CONFLICTS) throw error;
         continue;
       }
-      if (!isLost(error)) throw error;
+      if (!isConnectionLost(error)) throw error;
       until ??= clock.now() + retryMs; // counted from here, because a vanished connection may take long to fail
       if (clock.now() + waitMs > until) throw error;
     }

@@ -129,28 +129,28 @@ const SILENT: Meaning = { hint: "Check that PostgreSQL, and any proxy in front o
 export function explainPostgres(thrown: unknown, doing: string, times?: PostgresTimes): ToolError {
   if (thrown instanceof ToolError) return thrown;
   const code = codeOf(thrown);
-  const refused = refusal(thrown);
+  const refused = findRefusal(thrown);
   const waited = times && TIMEOUTS.find(([text]) => text.test(textOf(thrown)))?.[1](times);
   const meaning =
-    MEANINGS.get(code ?? "") ?? refused ?? (waited === undefined ? undefined : SILENT) ?? (isLost(thrown) ? UNREACHABLE : undefined);
+    MEANINGS.get(code ?? "") ?? refused ?? (waited === undefined ? undefined : SILENT) ?? (isConnectionLost(thrown) ? UNREACHABLE : undefined);
   const isRefusal = refused !== undefined || FINAL_CODES.test(code ?? "");
   const cause = waited ?? textOf(thrown) + (code === undefined || textOf(thrown).includes(code) ? "" : ` (${code})`);
   return new (isRefusal ? StoreRefusal : ToolError)(meaning?.code ?? "store_failed", `${doing}: ${cause}.`, {
     cause: thrown,
-    ...(isRefusal || isPostgresUnfit(thrown) ? { retryable: false } : {}),
+    ...(isRefusal || isPostgresUnstorable(thrown) ? { retryable: false } : {}),
     ...(meaning === undefined ? {} : { operatorHint: meaning.hint }),
   });
 }
 
 /** Whether the connection was lost, must be replaced, or could not be made. The statement in flight may or may not have taken effect. */
-export function isLost(thrown: unknown): boolean {
-  if (refusal(thrown) !== undefined) return false;
+export function isConnectionLost(thrown: unknown): boolean {
+  if (findRefusal(thrown) !== undefined) return false;
   const code = codeOf(thrown);
   if (code !== undefined && (LOST_CLASSES.test(code) || LOST_CODES.has(code))) return true;
   return !(thrown instanceof ToolError) && thrown instanceof Error && LOST_TEXT.test(thrown.message);
 }
 
-function refusal(thrown: unknown): Meaning | undefined {
+function findRefusal(thrown: unknown): Meaning | undefined {
   if (thrown instanceof ToolError || !(thrown instanceof Error)) return undefined;
   const code = codeOf(thrown);
   if (code === "ENOENT") return "syscall" in thrown && thrown.syscall === "open" ? NO_FILE : undefined; // else it is a missing socket, and temporary
@@ -169,13 +169,13 @@ export function isPostgresBusy(thrown: unknown): boolean {
 }
 
 /** Whether a unique key is taken, or a referenced row does not exist. */
-export function isPostgresTaken(thrown: unknown): boolean {
+export function isPostgresKeyTaken(thrown: unknown): boolean {
   const code = codeOf(thrown);
   return code === "23505" || code === "23503";
 }
 
 /** Whether the value can never be stored. */
-export function isPostgresUnfit(thrown: unknown): boolean {
+export function isPostgresUnstorable(thrown: unknown): boolean {
   return UNFIT.test(codeOf(thrown) ?? "");
 }
 

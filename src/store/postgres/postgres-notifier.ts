@@ -24,7 +24,7 @@ const MAX_BYTES = 7_900;
 /** Maximum number of sessions or channels named in a notification. With more, readers check all of them. */
 const MAX_NAMED = 500;
 /** How often to probe a connection that may have died silently, and how long the answer may take, in milliseconds. */
-const TRY_EVERY_MS = 15_000;
+const PROBE_EVERY_MS = 15_000;
 const ANSWER_MS = 5_000;
 /** How long to wait for a trial notification from another connection, in milliseconds. */
 const TRIAL_MS = 2_000;
@@ -35,7 +35,7 @@ const CLOSE_MS = 500;
 
 const NOTIFY = "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
 
-const EVERYTHING: StoreChange = Object.freeze({ parts: CHANGED_PARTS, sessionIds: undefined });
+const ANY_CHANGE: StoreChange = Object.freeze({ parts: CHANGED_PARTS, sessionIds: undefined });
 
 type Listener = (change: StoreChange) => void;
 
@@ -53,12 +53,12 @@ export class PostgresNotifier implements StoreNotifier {
   #client: NotifierClient | undefined;
   #connecting: Promise<void> | undefined;
   /** Whether notifications are known to arrive on the connection. */
-  #isHeard = false;
-  #heard = Promise.withResolvers<void>();
+  #isReceiving = false;
+  #received = Promise.withResolvers<void>();
   #isWarned = false;
   #waitMs = FIRST_WAIT_MS;
   /** Settles with the last statement of the connection. */
-  #asked: Promise<unknown> = Promise.resolve();
+  #lastStatement: Promise<unknown> = Promise.resolve();
   #cancelRetry: (() => void) | undefined;
   #cancelTry: (() => void) | undefined;
   readonly #parts = new Set<ChangedPart>();
@@ -83,16 +83,16 @@ export class PostgresNotifier implements StoreNotifier {
     this.#channel = `haft_${hash("sha256", settings.schema).slice(0, 32)}`;
   }
 
-  note({ parts, sessionIds, channels }: StoreChange): void {
+  notify({ parts, sessionIds, channels }: StoreChange): void {
     if (this.#isClosed) return;
     for (const part of parts) this.#parts.add(part);
-    this.#sessions = joined(this.#sessions, sessionIds);
-    if (parts.includes("channels")) this.#channels = joined(this.#channels, channels);
+    this.#sessions = mergeNames(this.#sessions, sessionIds);
+    if (parts.includes("channels")) this.#channels = mergeNames(this.#channels, channels);
     this.#plan();
   }
 
   follow(listener: Listener): StoreFollower {
-    const isLive = (): boolean => this.#client !== undefined && this.#isHeard;
+    const isLive = (): boolean => this.#client !== undefined && this.#isReceiving;
     const own: Listener = (change) => listener(change);
     this.#listeners.add(own);
     this.#connect();
@@ -110,12 +110,12 @@ export class PostgresNotifier implements StoreNotifier {
     this.#isClosed = true;
     for (const cancel of [this.#cancelRetry, this.#cancelTry, this.#cancelSend]) cancel?.();
     this.#listeners.clear();
-    if (this.#connecting !== undefined) await atMost(CLOSE_MS, this.#connecting);
+    if (this.#connecting !== undefined) await waitAtMost(CLOSE_MS, this.#connecting);
     const client = this.#client;
     this.#client = undefined;
     if (client === undefined) return;
     client.ref(); // keep the process alive until the connection is closed
-    await atMost(ANSWER_MS, this.#end(client));
+    await waitAtMost(ANSWER_MS, this.#end(client));
     client.unref(); // a dead connection may take minutes to close
   }
 
@@ -157,7 +157,7 @@ export class PostgresNotifier implements StoreNotifier {
     this.#sessions = new Set();
     this.#channels = new Set();
     try {
-      await this.#ask(client, NOTIFY, [this.#channel, payload]);
+      await this.#runStatement(client, NOTIFY, [this.#channel, payload]);
     } catch {
       // a broken connection is replaced, and readers also poll
     }
@@ -187,22 +187,22 @@ export class PostgresNotifier implements StoreNotifier {
       const lost = new AbortController();
       const lose = (): void => {
         lost.abort(new Error("The connection was lost."));
-        this.#lose(opened);
+        this.#handleLoss(opened);
       };
       client.on("error", lose);
       client.on("end", lose);
-      client.on("notification", ({ payload }) => this.#hear(payload ?? ""));
+      client.on("notification", ({ payload }) => this.#handlePayload(payload ?? ""));
       await client.connect();
       client.unref(); // the connection does not keep the process alive
-      this.#asked = client.query(`listen ${this.#channel}`);
-      await this.#asked;
-      await this.#tryToHear(lost.signal);
+      this.#lastStatement = client.query(`listen ${this.#channel}`);
+      await this.#lastStatement;
+      await this.#testDelivery(lost.signal);
       lost.signal.throwIfAborted();
       if (this.#isClosed) throw new Error("The store was closed meanwhile.");
       this.#client = client;
       this.#waitMs = FIRST_WAIT_MS;
-      this.#tryLater(client);
-      this.#tell(EVERYTHING); // writes before this were not notified
+      this.#scheduleProbe(client);
+      this.#notifyListeners(ANY_CHANGE); // writes before this were not notified
     } catch {
       await client?.end().catch(() => {});
     }
@@ -226,9 +226,9 @@ export class PostgresNotifier implements StoreNotifier {
    *
    * @param lost aborts when the listening connection is lost; the result is unknown then
    */
-  async #tryToHear(lost: AbortSignal): Promise<void> {
-    this.#isHeard = false;
-    const heard = (this.#heard = Promise.withResolvers());
+  async #testDelivery(lost: AbortSignal): Promise<void> {
+    this.#isReceiving = false;
+    const heard = (this.#received = Promise.withResolvers());
     lost.addEventListener("abort", () => heard.resolve(), { once: true });
     const other = await this.#newClient();
     other.on("error", () => {});
@@ -238,13 +238,13 @@ export class PostgresNotifier implements StoreNotifier {
       await connecting;
       await other.query(NOTIFY, [this.#channel, JSON.stringify({ from: this.#trial, parts: [] })]);
     } catch {
-      this.#isHeard = true; // the test failed, for example because the server has no connection left
+      this.#isReceiving = true; // the test failed, for example because the server has no connection left
       return;
     } finally {
       void other.end().catch(() => {});
     }
-    if (!lost.aborted) await atMost(TRIAL_MS, heard.promise);
-    if (this.#isHeard || lost.aborted || this.#isWarned || this.#isClosed) return;
+    if (!lost.aborted) await waitAtMost(TRIAL_MS, heard.promise);
+    if (this.#isReceiving || lost.aborted || this.#isWarned || this.#isClosed) return;
     this.#isWarned = true;
     this.#log.warn(
       "No notifications of PostgreSQL arrive, as is the case through PgBouncer in transaction mode: the store polls twice a second for what other processes write. With notify: false (notify = false in [store]) it does not expect notifications.",
@@ -268,7 +268,7 @@ export class PostgresNotifier implements StoreNotifier {
     this.#waitMs = Math.min(2 * this.#waitMs, MAX_WAIT_MS);
   }
 
-  #lose(client: Client): void {
+  #handleLoss(client: Client): void {
     if (this.#client !== client) return;
     this.#client = undefined;
     this.#cancelTry?.();
@@ -277,41 +277,41 @@ export class PostgresNotifier implements StoreNotifier {
   }
 
   /** Schedules a probe, because a connection whose other end is gone may stay open for hours. */
-  #tryLater(client: Client): void {
-    this.#cancelTry = this.#clock.timer(() => void this.#try(client), TRY_EVERY_MS, { background: true });
+  #scheduleProbe(client: Client): void {
+    this.#cancelTry = this.#clock.timer(() => void this.#probe(client), PROBE_EVERY_MS, { background: true });
   }
 
-  async #try(client: Client): Promise<void> {
+  async #probe(client: Client): Promise<void> {
     try {
-      await this.#ask(client, "select 1");
-      if (this.#client === client && !this.#isClosed) this.#tryLater(client);
+      await this.#runStatement(client, "select 1");
+      if (this.#client === client && !this.#isClosed) this.#scheduleProbe(client);
     } catch {
-      this.#lose(client);
+      this.#handleLoss(client);
     }
   }
 
   /** Runs statements one after another, because a connection accepts only one at a time. */
-  #ask(client: Client, statement: string, values: readonly string[] = []): Promise<unknown> {
+  #runStatement(client: Client, statement: string, values: readonly string[] = []): Promise<unknown> {
     const ask = (): Promise<unknown> => client.query(statement, [...values]);
-    return (this.#asked = this.#asked.then(ask, ask));
+    return (this.#lastStatement = this.#lastStatement.then(ask, ask));
   }
 
-  #hear(payload: string): void {
-    const change = readChange(payload);
+  #handlePayload(payload: string): void {
+    const change = parseChange(payload);
     if (change.from === this.#trial) {
-      this.#isHeard = true;
-      return this.#heard.resolve();
+      this.#isReceiving = true;
+      return this.#received.resolve();
     }
-    if (change.from !== this.#from && change.parts.length > 0) this.#tell(change);
+    if (change.from !== this.#from && change.parts.length > 0) this.#notifyListeners(change);
   }
 
-  #tell(change: StoreChange): void {
+  #notifyListeners(change: StoreChange): void {
     for (const listener of this.#listeners) listener(change);
   }
 }
 
 /** Waits for some work, at most for a time, so that an unresponsive server does not block the caller. */
-async function atMost(ms: number, work: Promise<void>): Promise<void> {
+async function waitAtMost(ms: number, work: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const cancel = systemPorts.clock.timer(resolve, ms);
   await Promise.race([work, promise]);
@@ -319,21 +319,21 @@ async function atMost(ms: number, work: Promise<void>): Promise<void> {
 }
 
 /** Merges names into a set; undefined if there are too many, or if any name may have changed. */
-function joined(before: Set<string> | undefined, names: readonly string[] | undefined): Set<string> | undefined {
+function mergeNames(before: Set<string> | undefined, names: readonly string[] | undefined): Set<string> | undefined {
   if (before === undefined || names === undefined) return undefined;
   for (const name of names) before.add(name);
   return before.size > MAX_NAMED ? undefined : before;
 }
 
 /** Parses a notification. Any client of the database can send an invalid one, whose only effect is that anything may have changed. */
-function readChange(payload: string): StoreChange & { readonly from?: unknown } {
+function parseChange(payload: string): StoreChange & { readonly from?: unknown } {
   try {
     const read = parseJson(payload) as { readonly [Field in "from" | keyof StoreChange]?: unknown }; // checked below
     const { from, parts: named, sessionIds, channels } = read;
     const parts = Array.isArray(named) ? CHANGED_PARTS.filter((part) => named.includes(part)) : CHANGED_PARTS;
     return { from, parts, sessionIds: namesOf(sessionIds), channels: namesOf(channels) };
   } catch {
-    return EVERYTHING;
+    return ANY_CHANGE;
   }
 }
 

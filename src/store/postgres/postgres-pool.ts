@@ -2,12 +2,12 @@
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
 import type { PoolClient } from "pg";
 import { ToolError } from "../../core/error.ts";
-import { cannotLoad } from "../../core/late-package.ts";
-import { isLost } from "./postgres-error.ts";
+import { packageLoadError } from "../../core/late-package.ts";
+import { isConnectionLost } from "./postgres-error.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";
 
 /** PostgreSQL 13, the oldest with `gen_random_uuid()`. */
-const LEAST_VERSION = 130_000;
+const MIN_VERSION = 130_000;
 /** How long an unused connection is kept open, in milliseconds. */
 const IDLE_MS = 30_000;
 
@@ -34,7 +34,7 @@ interface ServerFacts {
 }
 
 /** @throws ToolError `store_failed` if the package is not installed */
-export async function postgresPool(settings: PostgresSettings): Promise<PostgresPool> {
+export async function createPostgresPool(settings: PostgresSettings): Promise<PostgresPool> {
   const { Pool, types } = await loadPostgresDriver();
   const pool = new Pool({
     connectionString: settings.url,
@@ -71,7 +71,7 @@ export async function loadPostgresDriver(): Promise<typeof import("pg")> {
   try {
     return await import("pg");
   } catch (error: unknown) {
-    throw cannotLoad({ name: "pg", need: "a store in PostgreSQL needs it", code: "store_failed" }, error, { retryable: false });
+    throw packageLoadError({ name: "pg", need: "a store in PostgreSQL needs it", code: "store_failed" }, error, { retryable: false });
   }
 }
 
@@ -91,7 +91,7 @@ function requireServer({ encoding, version, versionText, product }: ServerFacts)
     throw new ToolError("store_failed", "The server is CockroachDB, whose advisory locks do nothing; PostgreSQL 13 or newer works.", {
       retryable: false,
     });
-  if (version < LEAST_VERSION)
+  if (version < MIN_VERSION)
     throw new ToolError("store_failed", `The server is PostgreSQL ${versionText}; 13 is the oldest that works.`, { retryable: false });
   if (encoding === "UTF8") return;
   throw new ToolError("store_failed", `The database has the encoding ${encoding}, which cannot hold every text.`, {
@@ -116,7 +116,7 @@ class CheckedClient implements PostgresPoolClient {
     try {
       return await this.#client.query(PRIMARY_ONLY + (text ?? ""), [...parameters]);
     } catch (error: unknown) {
-      if (isLost(error)) this.#failure = asError(error);
+      if (isConnectionLost(error)) this.#failure = asError(error);
       throw error;
     }
   }

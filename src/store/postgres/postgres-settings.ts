@@ -1,7 +1,7 @@
 /** The settings of a connection to PostgreSQL, and how it is named in messages. */
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
-import { DEFAULT_CACHE_BYTES, LEASE_MS, requireWhole } from "../records/store-options.ts";
+import { DEFAULT_CACHE_BYTES, LEASE_MS, requireInteger } from "../records/store-options.ts";
 
 export interface PostgresSettings {
   readonly url: string;
@@ -34,51 +34,51 @@ export function isPostgresUrl(text: string): boolean {
 }
 
 /** Explains why a text is not the address of a database; undefined if it is one. Repeats no part of it, because it may contain a password. */
-export function postgresUrlProblem(text: unknown): string | undefined {
+export function findPostgresUrlProblem(text: unknown): string | undefined {
   if (typeof text !== "string" || text === "") return `url is missing; it must be a URL such as ${SHAPE}.`;
   if (!isPostgresUrl(text)) return `url must begin with postgres://, as in ${SHAPE}.`;
   if (namesSeveralHosts(text))
     return "url names several hosts, but only one is supported. Name one that leads to the primary, such as a proxy or a service.";
   const url = parseUrl(text);
-  if (url === undefined || hasRestOfPassword(url)) return `url is not a URL such as ${SHAPE}. ${ESCAPES}`;
+  if (url === undefined || hasUnescapedPassword(url)) return `url is not a URL such as ${SHAPE}. ${ESCAPES}`;
   return url.pathname.length > 1 ? undefined : `url names no database; it must be a URL such as ${SHAPE}.`;
 }
 
 /** Returns the settings with defaults filled in. @throws ToolError `invalid_argument` */
 export function checkPostgresSettings(given: Partial<PostgresSettings>): PostgresSettings {
-  const problem = postgresUrlProblem(given.url);
+  const problem = findPostgresUrlProblem(given.url);
   if (given.url === undefined || problem !== undefined) throw new ToolError("invalid_argument", problem ?? "");
-  const leaseMs = requireWhole("leaseMs", given.leaseMs ?? LEASE_MS, 100);
+  const leaseMs = requireInteger("leaseMs", given.leaseMs ?? LEASE_MS, 100);
   const readOnly = requireBoolean("readOnly", given.readOnly ?? false);
   return {
     url: given.url,
     schema: checkSchemaName(given.schema ?? "haft"),
-    maxConnections: requireWhole("maxConnections", given.maxConnections ?? 10, 1),
-    connectTimeoutMs: requireWhole("connectTimeoutMs", given.connectTimeoutMs ?? 5_000, 1),
-    answerTimeoutMs: requireWhole("answerTimeoutMs", given.answerTimeoutMs ?? 60_000, 1),
-    lockTimeoutMs: requireWhole("lockTimeoutMs", given.lockTimeoutMs ?? 5_000, 1),
-    retryMs: requireWhole("retryMs", given.retryMs ?? (readOnly ? RETRY_READS_MS : leaseMs), 0),
+    maxConnections: requireInteger("maxConnections", given.maxConnections ?? 10, 1),
+    connectTimeoutMs: requireInteger("connectTimeoutMs", given.connectTimeoutMs ?? 5_000, 1),
+    answerTimeoutMs: requireInteger("answerTimeoutMs", given.answerTimeoutMs ?? 60_000, 1),
+    lockTimeoutMs: requireInteger("lockTimeoutMs", given.lockTimeoutMs ?? 5_000, 1),
+    retryMs: requireInteger("retryMs", given.retryMs ?? (readOnly ? RETRY_READS_MS : leaseMs), 0),
     leaseMs,
     migrate: requireBoolean("migrate", given.migrate ?? true),
     notify: requireBoolean("notify", given.notify ?? true),
     readOnly,
-    maxCacheBytes: requireWhole("maxCacheBytes", given.maxCacheBytes ?? DEFAULT_CACHE_BYTES, 0),
+    maxCacheBytes: requireInteger("maxCacheBytes", given.maxCacheBytes ?? DEFAULT_CACHE_BYTES, 0),
   };
 }
 
 function requireBoolean(name: string, value: unknown): boolean {
   if (typeof value === "boolean") return value;
-  throw new ToolError("invalid_argument", `${name} is ${quoted(value)}; it must be a boolean.`);
+  throw new ToolError("invalid_argument", `${name} is ${quoteValue(value)}; it must be a boolean.`);
 }
 
 function checkSchemaName(schema: unknown): string {
   if (typeof schema === "string" && schema !== "" && !schema.includes("\u0000") && Buffer.byteLength(schema) <= MAX_NAME_BYTES)
     return schema;
-  throw new ToolError("invalid_argument", `schema is ${quoted(schema)}; it must be a name of 1 to ${MAX_NAME_BYTES} bytes.`);
+  throw new ToolError("invalid_argument", `schema is ${quoteValue(schema)}; it must be a name of 1 to ${MAX_NAME_BYTES} bytes.`);
 }
 
 /** The address without password and parameters: `postgres://haft@db.example/app`. */
-export function shownUrl(text: string): string {
+export function redactUrl(text: string): string {
   const url = parseUrl(text);
   if (url === undefined) return "postgres://…";
   const user = url.username === "" ? "" : `${url.username}@`;
@@ -88,8 +88,8 @@ export function shownUrl(text: string): string {
 }
 
 /** Names the store in messages: `The store postgres://haft@db.example/app (schema haft)`. */
-export function postgresPlace({ url, schema }: Pick<PostgresSettings, "url" | "schema">): string {
-  return `The store ${shownUrl(url)} (schema ${schema})`;
+export function describePostgresStore({ url, schema }: Pick<PostgresSettings, "url" | "schema">): string {
+  return `The store ${redactUrl(url)} (schema ${schema})`;
 }
 
 function parseUrl(text: string): URL | undefined {
@@ -97,7 +97,7 @@ function parseUrl(text: string): URL | undefined {
 }
 
 /** Whether an unescaped / ? or # in the password ended the host: the rest of the password would be shown as the database. */
-function hasRestOfPassword({ pathname, search, hash }: URL): boolean {
+function hasUnescapedPassword({ pathname, search, hash }: URL): boolean {
   return hash !== "" || `${pathname}${search}`.includes("@");
 }
 

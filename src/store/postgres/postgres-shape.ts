@@ -1,11 +1,11 @@
 /** Reads the actual tables of a PostgreSQL schema. */
 import { sql, type Kysely } from "kysely";
-import { shapeOf, type ColumnRow, type IndexRow, type ReferenceRow, type SchemaShape } from "../sql/schema-shape.ts";
+import { toTableShapes, type ColumnRow, type IndexRow, type ReferenceRow, type SchemaShape } from "../sql/schema-shape.ts";
 import type { Tables } from "../sql/tables.ts";
 
 const FUNCTIONS = ["haft_last_event", "haft_settled_event", "haft_mark_writer"];
 
-export async function postgresShape(tables: Kysely<Tables>, schema: string): Promise<SchemaShape> {
+export async function readPostgresShape(tables: Kysely<Tables>, schema: string): Promise<SchemaShape> {
   const ours = sql`t.relnamespace = (select oid from pg_namespace where nspname = ${schema}) and t.relkind in ('r', 'p') and t.relname like 'haft\\_%'`;
   const columns = await sql<ColumnRow>`
     select t.relname::text as "table", a.attname::text as name, format_type(a.atttypid, null) as type, a.attnotnull as required
@@ -22,8 +22,8 @@ export async function postgresShape(tables: Kysely<Tables>, schema: string): Pro
     from pg_class t join pg_constraint c on c.conrelid = t.oid and c.contype = 'f' join pg_class f on f.oid = c.confrelid
       join pg_attribute a on a.attrelid = t.oid and a.attnum = c.conkey[1] join pg_attribute b on b.attrelid = f.oid and b.attnum = c.confkey[1]
     where ${ours}`.execute(tables);
-  const found = shapeOf({ columns: columns.rows, indexes: indexes.rows, references: references.rows });
-  return { tables: found, lacks: found.get("haft_event")?.columns.has("sequence") === true ? await lacksOf(tables, schema) : [] };
+  const found = toTableShapes({ columns: columns.rows, indexes: indexes.rows, references: references.rows });
+  return { tables: found, missing: found.get("haft_event")?.columns.has("sequence") === true ? await lacksOf(tables, schema) : [] };
 }
 
 /** The missing functions and triggers that order events; see postgres-event-order.ts. */

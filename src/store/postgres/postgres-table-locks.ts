@@ -18,7 +18,7 @@ export function tableLocks(store: {
       try {
         await sql`select pg_advisory_xact_lock(${TABLES_LOCK})`.execute(transaction);
       } catch (thrown: unknown) {
-        throw isPostgresBusy(thrown) ? beingChanged(store.place, thrown) : thrown;
+        throw isPostgresBusy(thrown) ? tablesBusyError(store.place, thrown) : thrown;
       }
       if (await requireRights(transaction, store)) return;
       await transaction.schema.createSchema(schema).execute();
@@ -33,7 +33,7 @@ export function tableLocks(store: {
   };
 }
 
-function beingChanged(place: string, cause: unknown): ToolError {
+function tablesBusyError(place: string, cause: unknown): ToolError {
   return new ToolError("store_failed", `${place} has to be migrated, but another process is changing tables on this server (55P03).`, {
     operatorHint: "Wait until it is done, then start this process again.",
     cause,

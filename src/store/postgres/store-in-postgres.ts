@@ -6,10 +6,10 @@ import type { StoreNotifier } from "../../core/store-changes.ts";
 import { DatabaseStore } from "../database/database-store.ts";
 import { InThreadDatabase } from "../database/in-thread-database.ts";
 import { HEARTBEATS_IN_LEASE } from "../records/store-options.ts";
-import { postgresPlace, type PostgresSettings } from "./postgres-settings.ts";
+import { describePostgresStore, type PostgresSettings } from "./postgres-settings.ts";
 import type { SqlDatabase } from "../sql/sql-database.ts";
 
-export interface StoreInPostgresOptions {
+export interface CreatePostgresStoreOptions {
   /** Makes the database without opening it. */
   readonly connect: () => Promise<SqlDatabase>;
   readonly maxBufferedBytes: number;
@@ -18,8 +18,8 @@ export interface StoreInPostgresOptions {
   readonly queue?: SessionQueue;
 }
 
-export function storeInPostgres(settings: PostgresSettings, { connect, maxBufferedBytes, notifier, queue }: StoreInPostgresOptions): Store {
-  const place = postgresPlace(settings);
+export function createPostgresStore(settings: PostgresSettings, { connect, maxBufferedBytes, notifier, queue }: CreatePostgresStoreOptions): Store {
+  const place = describePostgresStore(settings);
   const heartbeatMs = Math.ceil(settings.leaseMs / HEARTBEATS_IN_LEASE);
   return new DatabaseStore(new InThreadDatabase({ place, heartbeatMs, connect }), {
     kind: "postgres",

@@ -2,16 +2,16 @@
 import type { Job, PgBoss } from "pg-boss";
 import { describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
-import { Gathered } from "../records/gathered.ts";
+import { Batcher } from "../records/gathered.ts";
 
 /** How often to send heartbeats of entries, in milliseconds; they expire after 10 seconds. */
-const TOUCH_EVERY_MS = 2_000;
+const HEARTBEAT_MS = 2_000;
 /** How long a free slot waits for others, so that one statement fills them all, in milliseconds. */
-const GATHER_MS = 2;
+const BATCH_DELAY_MS = 2;
 /** The pause before the next look if the last one did not fill all slots, but something was offered since, in milliseconds. */
-const NEXT_MS = 20;
+const RETRY_POLL_MS = 20;
 
-export interface TakenEntriesOptions<Data extends object> {
+export interface QueueConsumerOptions<Data extends object> {
   readonly boss: PgBoss;
   readonly queue: string;
   readonly work: (data: Data) => Promise<void>;
@@ -22,79 +22,79 @@ export interface TakenEntriesOptions<Data extends object> {
   readonly clock: Clock;
 }
 
-export class TakenEntries<Data extends object> {
-  readonly #options: TakenEntriesOptions<Data>;
+export class QueueConsumer<Data extends object> {
+  readonly #options: QueueConsumerOptions<Data>;
   /** Entries whose work has not ended. */
-  readonly #held = new Set<Job<Data>>();
+  readonly #running = new Set<Job<Data>>();
   /** A promise for each entry that is not completed in the queue. */
-  readonly #holds = new Set<Promise<void>>();
+  readonly #workPromises = new Set<Promise<void>>();
   /** Batches entries that are done but not yet completed in the queue. */
-  readonly #done: Gathered<Job<Data>, void>;
+  readonly #done: Batcher<Job<Data>, void>;
   #fetching: Promise<void> | undefined;
   /** Whether something may have been offered since the last look began. */
-  #isCalled = false;
+  #hasNewOffers = false;
   /** Whether the last look filled all slots. */
-  #isMore = false;
-  #cancelLook: (() => void) | undefined;
-  #lookAt = Infinity;
+  #mayHaveMore = false;
+  #cancelPoll: (() => void) | undefined;
+  #pollAt = Infinity;
   #cancelTouch: (() => void) | undefined;
   #isStopped = false;
   #isAbandoned = false;
 
-  constructor(options: TakenEntriesOptions<Data>) {
+  constructor(options: QueueConsumerOptions<Data>) {
     this.#options = options;
-    this.#done = new Gathered(async (entries) => {
+    this.#done = new Batcher(async (entries) => {
       await this.#attempt(() => options.boss.complete(options.queue, entries.map(attemptOf)));
     });
-    this.#touchLater();
-    this.call();
+    this.#scheduleHeartbeat();
+    this.wake();
   }
 
   /** Looks soon, because something may have been offered. */
-  call(): void {
-    this.#isCalled = true;
-    if (this.#free > 0) this.#lookIn(0);
+  wake(): void {
+    this.#hasNewOffers = true;
+    if (this.#free > 0) this.#schedulePoll(0);
   }
 
   /** Stops taking, and abandons the held entries: other processes take them once their heartbeats expire. */
   abandon(): void {
     this.#isStopped = true;
     this.#isAbandoned = true;
-    this.#cancelLook?.();
+    this.#cancelPoll?.();
     this.#cancelTouch?.();
   }
 
   /** Stops taking. Resolves when all taken entries are completed or failed in the queue. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    this.#cancelLook?.();
+    this.#cancelPoll?.();
     await this.#fetching;
-    await Promise.all(this.#holds);
+    await Promise.all(this.#workPromises);
     this.#cancelTouch?.();
   }
 
   get #free(): number {
-    return this.#options.concurrency - this.#held.size;
+    return this.#options.concurrency - this.#running.size;
   }
 
-  #lookIn(waitMs: number): void {
+  #schedulePoll(waitMs: number): void {
     const { clock } = this.#options;
     const at = clock.now() + waitMs;
-    if (this.#isStopped || this.#fetching !== undefined || at >= this.#lookAt) return;
-    this.#cancelLook?.();
-    this.#lookAt = at;
-    this.#cancelLook = clock.timer(() => this.#look(), waitMs, { background: true });
+    if (this.#isStopped || this.#fetching !== undefined || at >= this.#pollAt) return;
+    this.#cancelPoll?.();
+    this.#pollAt = at;
+    this.#cancelPoll = clock.timer(() => this.#poll(), waitMs, { background: true });
   }
 
-  #lookAgain(): void {
-    this.#lookIn(this.#isMore ? GATHER_MS : this.#isCalled ? NEXT_MS : this.#options.pollMs());
+  #scheduleNextPoll(): void {
+    this.#schedulePoll(this.#mayHaveMore ? BATCH_DELAY_MS : this.#hasNewOffers ? RETRY_POLL_MS : this.#options.pollMs());
   }
 
-  #look(): void {
-    this.#lookAt = Infinity;
+  #poll(): void {
+    this.#pollAt = Infinity;
     const free = this.#free;
     if (free === 0) return;
-    this.#isCalled = false;
+    this.#hasNewOffers = false;
     this.#fetching = this.#fetch(free);
   }
 
@@ -105,16 +105,16 @@ export class TakenEntries<Data extends object> {
     this.#fetching = undefined;
     if (this.#isAbandoned) return;
     for (const entry of entries) {
-      this.#held.add(entry);
-      const hold = this.#hold(entry).finally(() => this.#holds.delete(hold));
-      this.#holds.add(hold);
+      this.#running.add(entry);
+      const hold = this.#runEntry(entry).finally(() => this.#workPromises.delete(hold));
+      this.#workPromises.add(hold);
     }
-    this.#isMore = entries.length === free;
-    if (this.#free > 0) this.#lookAgain();
+    this.#mayHaveMore = entries.length === free;
+    if (this.#free > 0) this.#scheduleNextPoll();
   }
 
   /** Never rejects. */
-  async #hold(entry: Job<Data>): Promise<void> {
+  async #runEntry(entry: Job<Data>): Promise<void> {
     const { boss, queue, work } = this.#options;
     let failure: { readonly message: string } | undefined;
     try {
@@ -122,22 +122,22 @@ export class TakenEntries<Data extends object> {
     } catch (thrown: unknown) {
       failure = { message: describeThrown(thrown) };
     }
-    this.#held.delete(entry);
+    this.#running.delete(entry);
     // the slot is free, even if the entry is not completed in the queue yet
-    this.#lookAgain();
+    this.#scheduleNextPoll();
     if (failure === undefined) await this.#done.add(entry);
     else await this.#attempt(() => boss.fail(queue, attemptOf(entry), failure));
   }
 
   /** Sends heartbeats; without them another process may take the entries. */
-  #touchLater(): void {
+  #scheduleHeartbeat(): void {
     const { boss, queue, clock } = this.#options;
     const touch = async (): Promise<void> => {
-      const held = [...this.#held].map(attemptOf);
+      const held = [...this.#running].map(attemptOf);
       if (held.length > 0) await this.#attempt(() => boss.touch(queue, held));
-      if (!this.#isAbandoned && (!this.#isStopped || this.#held.size > 0)) this.#touchLater();
+      if (!this.#isAbandoned && (!this.#isStopped || this.#running.size > 0)) this.#scheduleHeartbeat();
     };
-    this.#cancelTouch = clock.timer(() => void touch(), TOUCH_EVERY_MS, { background: true });
+    this.#cancelTouch = clock.timer(() => void touch(), HEARTBEAT_MS, { background: true });
   }
 
   async #attempt<Result>(work: () => Promise<Result>): Promise<Result | undefined> {

@@ -2,7 +2,7 @@
 import type { AccessStore, AuditedCallQuery, KeyQuery, RefusalQuery, StoredKey } from "../../core/access-store.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
-import { requireWhole } from "./store-options.ts";
+import { requireInteger } from "./store-options.ts";
 
 const KEY_QUERY: OptionNames<KeyQuery> = { sessionKeys: true, sessionId: true, limit: true };
 const REFUSAL_QUERY: OptionNames<RefusalQuery> = { since: true, principal: true, limit: true };
@@ -10,28 +10,28 @@ const CALL_QUERY: OptionNames<AuditedCallQuery> = { since: true, until: true, pr
 /** Maximum length of an id, name or path in a row. */
 const MAX_TEXT = 4_096;
 
-export function checkedAccess(access: AccessStore): AccessStore {
+export function withCheckedAccess(access: AccessStore): AccessStore {
   return {
     ...access,
-    addKey: async (key) => access.addKey(checkedKey(key)),
-    keys: async (query = {}) => access.keys(checkedQuery(query, KEY_QUERY, "keys() of a store")),
-    refusals: async (query = {}) => access.refusals(checkedQuery(query, REFUSAL_QUERY, "refusals() of a store")),
+    addKey: async (key) => access.addKey(checkKey(key)),
+    keys: async (query = {}) => access.keys(checkQuery(query, KEY_QUERY, "keys() of a store")),
+    refusals: async (query = {}) => access.refusals(checkQuery(query, REFUSAL_QUERY, "refusals() of a store")),
     addCalls: async (added) => {
-      requireWhole("keep", added.keep, 1);
+      requireInteger("keep", added.keep, 1);
       return access.addCalls(added);
     },
-    calls: async (query = {}) => access.calls(checkedQuery(query, CALL_QUERY, "calls() of a store")),
+    calls: async (query = {}) => access.calls(checkQuery(query, CALL_QUERY, "calls() of a store")),
   };
 }
 
-function checkedQuery<Query extends { readonly limit?: number }>(query: Query, names: OptionNames<Query>, owner: string): Query {
+function checkQuery<Query extends { readonly limit?: number }>(query: Query, names: OptionNames<Query>, owner: string): Query {
   checkKnownKeys(query, names, owner);
-  if (query.limit !== undefined) requireWhole("limit", query.limit, 1);
+  if (query.limit !== undefined) requireInteger("limit", query.limit, 1);
   return query;
 }
 
 /** @throws ToolError `invalid_argument` for a key that could not be found again, or not be told apart from another */
-function checkedKey(key: StoredKey): StoredKey {
+function checkKey(key: StoredKey): StoredKey {
   const { id, name, salt, hash } = key;
   for (const [field, value] of Object.entries({ id, name, salt, hash }))
     if (typeof value !== "string" || value === "" || value.length > MAX_TEXT)

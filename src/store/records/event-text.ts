@@ -5,9 +5,9 @@ import { isJsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { EVENT_LIMITS, MAX_ID_LENGTH, isKnownType, readEvent } from "../../core/recording/read-event.ts";
 import type { EventPage, LogDamage } from "../../core/store.ts";
-import { mostChars, piecesOf, type JsonPieces } from "./json-pieces.ts";
+import { maxCharsOf, splitOutputEvent, type JsonPieces } from "./json-pieces.ts";
 import type { EventRow, StoredPage } from "./log-database.ts";
-import { storedTime } from "./stored-text.ts";
+import { toStoredTime } from "./stored-text.ts";
 
 /**
  * Writes an event as JSON text.
@@ -15,13 +15,13 @@ import { storedTime } from "./stored-text.ts";
  * @throws ToolError `not_json` for a value that JSON cannot hold, `too_large` for an event that could not be read back
  */
 export function writeEvent(event: SessionEvent): EventRow {
-  return { at: storedTime(event.at), type: event.type, callId: callIdOf(event), body: bodyOf(event) };
+  return { at: toStoredTime(event.at), type: event.type, callId: callIdOf(event), body: bodyOf(event) };
 }
 
 /** Returns pieces if a long string is left to the database's thread to write as JSON, or the output was written as JSON before. */
 function bodyOf(event: SessionEvent): string | JsonPieces {
-  const pieces = tryEncode(event, piecesOf);
-  if (pieces !== undefined && mostChars(pieces) <= EVENT_LIMITS.maxChars) {
+  const pieces = tryEncode(event, splitOutputEvent);
+  if (pieces !== undefined && maxCharsOf(pieces) <= EVENT_LIMITS.maxChars) {
     requireDepth(event, pieces.filter((piece) => typeof piece === "string").join(""));
     return pieces;
   }

@@ -9,12 +9,12 @@ export interface FeedMark {
 
 const MARK = /^(?:0|(?<sequence>[1-9]\d{0,14})-(?<seal>[0-9a-z]{1,16}))$/u;
 
-export function writeMark({ sequence, seal }: FeedMark): string {
+export function formatMark({ sequence, seal }: FeedMark): string {
   return seal === undefined ? "0" : `${sequence}-${seal}`;
 }
 
 /** @throws ToolError `invalid_argument` */
-export function readMark(text: string): FeedMark {
+export function parseMark(text: string): FeedMark {
   const found = typeof text === "string" ? MARK.exec(text) : null;
   if (found === null) {
     throw new ToolError("invalid_argument", `${JSON.stringify(text)?.slice(0, 60)} is not a cursor from which events can be read.`, {
@@ -25,7 +25,7 @@ export function readMark(text: string): FeedMark {
   return { sequence: Number(sequence ?? 0), seal };
 }
 
-export function unknownMark(text: string): ToolError {
+export function unknownMarkError(text: string): ToolError {
   return new ToolError("gone", `Events cannot be read from the cursor ${text}: it is not known here.`, {
     hint: "Read the sessions from the beginning, then continue from now on.",
   });

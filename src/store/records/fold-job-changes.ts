@@ -1,6 +1,6 @@
 /** Folds the changes of a write into one for each job, because one statement can write a row only once. */
 import type { JobChange } from "./job-changes.ts";
-import { storedText } from "./stored-text.ts";
+import { toStoredText } from "./stored-text.ts";
 
 type Change<Type extends JobChange["type"]> = JobChange & { readonly type: Type };
 
@@ -23,15 +23,15 @@ export function foldJobChanges(session: string, changes: readonly JobChange[]): 
   const jobs = new Map<string, FoldedJob>();
   for (const change of changes) {
     const before = jobs.get(change.id);
-    if (before === undefined) jobs.set(change.id, { session, id: storedText(change.id), ...NOTHING, ...changed(undefined, change) });
-    else if (before.end === undefined) jobs.set(change.id, { ...before, ...changed(before, change) });
+    if (before === undefined) jobs.set(change.id, { session, id: toStoredText(change.id), ...NOTHING, ...foldChange(undefined, change) });
+    else if (before.end === undefined) jobs.set(change.id, { ...before, ...foldChange(before, change) });
   }
   return [...jobs.values()];
 }
 
 const NOTHING = { start: undefined, state: undefined, starts: undefined, end: undefined };
 
-function changed(before: FoldedJob | undefined, change: JobChange): Partial<FoldedJob> {
+function foldChange(before: FoldedJob | undefined, change: JobChange): Partial<FoldedJob> {
   switch (change.type) {
     case "start": {
       if (before !== undefined) return {};

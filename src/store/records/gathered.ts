@@ -1,10 +1,10 @@
 /** Batches the work of concurrent callers. */
 
 /** Runs at most one batch at a time. Items added while a batch runs go into the next one. */
-export class Gathered<Item, Result> {
+export class Batcher<Item, Result> {
   readonly #run: (items: readonly Item[]) => Promise<Result>;
   #items: Item[] = [];
-  #underWay: Promise<unknown> = Promise.resolve();
+  #running: Promise<unknown> = Promise.resolve();
   /** The next batch, which begins when the running one is done. */
   #next: Promise<Result> | undefined;
 
@@ -15,21 +15,21 @@ export class Gathered<Item, Result> {
   /** Adds items to the next batch, which begins after this call. Resolves or rejects as that batch does. */
   add(...items: readonly Item[]): Promise<Result> {
     this.#items.push(...items);
-    return (this.#next ??= this.#underWay.then(() => this.#begin()));
+    return (this.#next ??= this.#running.then(() => this.#runNext()));
   }
 
   /** Resolves when no batch runs or waits. */
   async whenSettled(): Promise<void> {
     await this.#next?.catch(() => {}); // its callers get the error
-    await this.#underWay;
+    await this.#running;
   }
 
-  #begin(): Promise<Result> {
+  #runNext(): Promise<Result> {
     const items = this.#items;
     this.#items = [];
     this.#next = undefined;
     const result = this.#run(items);
-    this.#underWay = result.catch(() => {}); // its callers get the error
+    this.#running = result.catch(() => {}); // its callers get the error
     return result;
   }
 }

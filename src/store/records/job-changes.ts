@@ -1,8 +1,8 @@
 /** Derives the changes of job rows from the events of a session. */
-import { CopiedPart, lastCopied } from "../../core/copied-events.ts";
+import { CopiedEventsFinder, findLastCopied } from "../../core/copied-events.ts";
 import type { SessionEvent } from "../../core/event.ts";
-import { storedTime } from "./stored-text.ts";
-import { endState, type EndedJob } from "../../core/job-status.ts";
+import { toStoredTime } from "./stored-text.ts";
+import { toEndState, type EndedJob } from "../../core/job-status.ts";
 
 type Start = SessionEvent & { readonly type: "job-start" };
 
@@ -24,9 +24,9 @@ export type JobChange = { readonly id: string } & (
 const NONE: readonly JobChange[] = Object.freeze([]);
 
 /** Returns the changes of this session's jobs. Ignores events of other sessions, which a log may contain, and events from a snapshot. */
-export function jobChanges(sessionId: string, events: readonly SessionEvent[]): readonly JobChange[] {
+export function deriveJobChanges(sessionId: string, events: readonly SessionEvent[]): readonly JobChange[] {
   let changes: JobChange[] | undefined;
-  const own = lastCopied(events[0]) === 0 ? events : events.slice(copiedIn(sessionId, events)); // appended with the first event
+  const own = findLastCopied(events[0]) === 0 ? events : events.slice(countCopied(sessionId, events)); // appended with the first event
   for (const event of own) {
     if (!event.type.startsWith("job-") || event.sessionId !== sessionId) continue;
     const change = changeOf(event, events);
@@ -35,17 +35,17 @@ export function jobChanges(sessionId: string, events: readonly SessionEvent[]): 
   return changes ?? NONE;
 }
 
-function copiedIn(sessionId: string, events: readonly SessionEvent[]): number {
-  const brought = new CopiedPart();
-  for (const [index, event] of events.entries()) brought.notice(event, index + 1);
-  return brought.last(sessionId);
+function countCopied(sessionId: string, events: readonly SessionEvent[]): number {
+  const brought = new CopiedEventsFinder();
+  for (const [index, event] of events.entries()) brought.add(event, index + 1);
+  return brought.findLast(sessionId);
 }
 
 function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChange | undefined {
   switch (event.type) {
     case "job-start": {
       const { callId: id, toolName, mode, notify, queued, at } = event;
-      return { type: "start", id, toolName, mode, notify, at: storedTime(at), isQueued: queued === true };
+      return { type: "start", id, toolName, mode, notify, at: toStoredTime(at), isQueued: queued === true };
     }
     case "job-run":
       return { type: "run", id: event.callId, starts: event.starts, isQueued: event.queued === true };
@@ -56,7 +56,7 @@ function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChan
     case "job-end": {
       const { callId: id, toolName, status, at } = event;
       const errorCode = errorOf(id, events);
-      return { type: "end", id, toolName, state: endState(status, errorCode), at: storedTime(at), errorCode: errorCode ?? null };
+      return { type: "end", id, toolName, state: toEndState(status, errorCode), at: toStoredTime(at), errorCode: errorCode ?? null };
     }
     default:
       return undefined;

@@ -5,7 +5,7 @@ import { ResourceTree, type Claim } from "../../core/resource-tree.ts";
 import { addTo } from "../../core/base/add-to.ts";
 
 /** A lease request in the queue. */
-export interface LineEntry extends LeaseRequest {
+export interface LeaseQueueEntry extends LeaseRequest {
   /** Place in the queue: the earlier of two conflicting requests has the lower one. */
   readonly place: number;
   readonly fence: number | undefined;
@@ -32,35 +32,35 @@ function slotOf(name: string): number {
 }
 
 /** The queue of lease requests, with the requests that block each. */
-export class LeaseLine {
-  readonly entries: readonly LineEntry[];
+export class LeaseQueue {
+  readonly entries: readonly LeaseQueueEntry[];
   readonly #tree = new ResourceTree();
   readonly #claims = new Map<string, Claim>();
-  readonly #byClaim = new Map<Claim, LineEntry>();
-  readonly #byLimit = new Map<string, LineEntry[]>();
+  readonly #byClaim = new Map<Claim, LeaseQueueEntry>();
+  readonly #byLimit = new Map<string, LeaseQueueEntry[]>();
 
-  constructor(entries: readonly LineEntry[]) {
-    this.entries = entries.toSorted(inLine);
+  constructor(entries: readonly LeaseQueueEntry[]) {
+    this.entries = entries.toSorted(compareEntries);
     for (const [sequence, entry] of this.entries.entries()) this.#enter(entry, sequence);
   }
 
   /** Whether no request blocks it. */
-  isFree(entry: LineEntry): boolean {
+  isUnblocked(entry: LeaseQueueEntry): boolean {
     if (entry.limit === undefined) return this.#claims.get(entry.ticket)?.blockedHolds === 0;
-    return this.#before(entry).length < entry.limit.most;
+    return this.#entriesBefore(entry).length < entry.limit.most;
   }
 
   /** The requests that block it, in the order of the queue. */
-  blockers(entry: LineEntry, most: number = MAX_NAMED): readonly LineEntry[] {
-    if (entry.fence !== undefined || this.isFree(entry)) return [];
-    if (entry.limit !== undefined) return this.#before(entry).slice(0, most);
+  blockers(entry: LeaseQueueEntry, most: number = MAX_NAMED): readonly LeaseQueueEntry[] {
+    if (entry.fence !== undefined || this.isUnblocked(entry)) return [];
+    if (entry.limit !== undefined) return this.#entriesBefore(entry).slice(0, most);
     const claim = this.#claims.get(entry.ticket);
     const found = claim === undefined ? [] : this.#tree.blockersOf(claim, most);
     return found.flatMap((other) => this.#byClaim.get(other) ?? []);
   }
 
   /** Whether a request waits, directly or indirectly, for the call that it was made in. Searches the whole queue. */
-  isCircle(entry: LineEntry): boolean {
+  isInCycle(entry: LeaseQueueEntry): boolean {
     const waiting = Map.groupBy(
       this.entries.filter(({ fence }) => fence === undefined),
       ({ within }) => within,
@@ -76,7 +76,7 @@ export class LeaseLine {
     return false;
   }
 
-  #enter(entry: LineEntry, sequence: number): void {
+  #enter(entry: LeaseQueueEntry, sequence: number): void {
     const { limit } = entry;
     if (limit !== undefined) {
       const name = limitName(limit);
@@ -84,13 +84,13 @@ export class LeaseLine {
       return;
     }
     const { callId: owner, reads, writes, commutative } = entry;
-    const claim: Claim = { owner, reads, writes, commutative, sequence, unblocked() {}, blockedHolds: 0, firstHold: undefined };
+    const claim: Claim = { owner, reads, writes, commutative, sequence, onUnblocked() {}, blockedHolds: 0, firstHold: undefined };
     this.#claims.set(entry.ticket, claim);
     this.#byClaim.set(claim, entry);
-    this.#tree.enter(claim);
+    this.#tree.add(claim);
   }
 
-  #before(entry: LineEntry): readonly LineEntry[] {
+  #entriesBefore(entry: LeaseQueueEntry): readonly LeaseQueueEntry[] {
     const line = entry.limit === undefined ? [] : (this.#byLimit.get(limitName(entry.limit)) ?? []);
     return line.slice(0, line.indexOf(entry));
   }
@@ -102,10 +102,10 @@ function limitName({ name, most }: { readonly name: string; readonly most: numbe
 }
 
 /** Orders requests that hold a lease or overtake before those that wait. */
-function inLine(one: LineEntry, other: LineEntry): number {
+function compareEntries(one: LeaseQueueEntry, other: LeaseQueueEntry): number {
   return rank(one) - rank(other) || one.place - other.place;
 }
 
-function rank({ fence, overtakes }: LineEntry): number {
+function rank({ fence, overtakes }: LeaseQueueEntry): number {
   return fence !== undefined || overtakes ? 0 : 1;
 }

@@ -63,7 +63,7 @@ export interface ClaimRequest {
 }
 
 /** Facts about a session, found by its claim. */
-export interface ClaimSight {
+export interface ClaimFacts {
   /** As in `EventLog`. */
   readonly wasLeftOpen: boolean;
   /** True if the session had no open question, and no job with a cancel request. Undefined if that was not looked up. */
@@ -75,7 +75,7 @@ export interface ClaimSight {
 /** Long logs are verified in several requests, so that other sessions can be written in between. */
 export type ClaimAnswer =
   | { readonly claimed: false; readonly verified: number }
-  | ({ readonly claimed: true; readonly length: number; readonly options: LogOptions; readonly epoch: number } & ClaimSight);
+  | ({ readonly claimed: true; readonly length: number; readonly options: LogOptions; readonly epoch: number } & ClaimFacts);
 
 /** The epoch of a new session: its creation is its first claim. */
 export const FIRST_EPOCH = 1;
@@ -107,12 +107,12 @@ export type LogAnswer<Method extends keyof LogRequests> = Awaited<ReturnType<Log
 /** A database behind a store, in this thread or in another. */
 export interface LogDatabase {
   open(): Promise<void>;
-  ask<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>>;
+  request<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>>;
   /** Releases every claim and closes. */
   close(): Promise<void>;
 }
 
 /** Describes where the first events of a log come from, for messages. */
-export function spellBranchPoint({ sessionId, length }: BranchPoint): string {
+export function formatBranchPoint({ sessionId, length }: BranchPoint): string {
   return `event ${length} of session ${JSON.stringify(sessionId)}`;
 }

@@ -7,7 +7,7 @@ import type { JobStore } from "../../core/job-store.ts";
 import type { LeaseStore } from "../../core/lease-store.ts";
 import type { StoreFeed } from "../../core/store-feed.ts";
 import type { WebhookStore } from "../../core/webhook-store.ts";
-import { checkedAccess } from "./checked-access.ts";
+import { withCheckedAccess } from "./checked-access.ts";
 import { checkCancelRequest, checkFeedOptions, checkJobList, checkJobPrune, checkUnattended } from "./store-options.ts";
 
 /** The parts of a store whose methods are sent as messages. */
@@ -96,7 +96,7 @@ const METHODS: { readonly [Part in keyof StoreParts]: Methods<StoreParts[Part]> 
 export function guardParts(guard: OperationGuard): StoreParts {
   const parts = Object.entries(METHODS).map(([part, methods]) => [part, guardPart(guard, part, methods)]);
   const sent = Object.fromEntries(parts) as StoreParts; // each part has the methods of its table
-  return { ...sent, jobs: checkedJobs(sent.jobs), feed: checkedFeed(sent.feed), access: checkedAccess(sent.access) };
+  return { ...sent, jobs: withCheckedJobs(sent.jobs), feed: withCheckedFeed(sent.feed), access: withCheckedAccess(sent.access) };
 }
 
 function guardPart(guard: OperationGuard, part: string, methods: Readonly<Record<string, "reads" | "writes">>): object {
@@ -111,7 +111,7 @@ function guardPart(guard: OperationGuard, part: string, methods: Readonly<Record
   return Object.fromEntries(Object.entries(methods).map(send)) as object;
 }
 
-function checkedJobs(jobs: JobStore): JobStore {
+function withCheckedJobs(jobs: JobStore): JobStore {
   return {
     ...jobs,
     list: async (options = {}) => jobs.list(checkJobList(options)),
@@ -121,7 +121,7 @@ function checkedJobs(jobs: JobStore): JobStore {
   };
 }
 
-function checkedFeed(feed: StoreFeed): StoreFeed {
+function withCheckedFeed(feed: StoreFeed): StoreFeed {
   return { ...feed, read: async (options) => feed.read(checkFeedOptions(options)) };
 }
 

@@ -1,6 +1,6 @@
 /** Checks the options of a store's methods and fills in their defaults. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { checkJobStates } from "../../core/job-status.ts";
@@ -21,7 +21,7 @@ export const LEASE_MS = HEARTBEATS_IN_LEASE * HEARTBEAT_MS;
 const DEFAULT_EVENTS = 1_000;
 const DEFAULT_SESSIONS = 100;
 /** Maximum number of sessions that one `list` may name. */
-const MOST_NAMED = 500;
+const MAX_NAMED = 500;
 const DEFAULT_UNATTENDED = 1_000;
 
 /** Options of a list of jobs, with their defaults. */
@@ -32,12 +32,12 @@ export type CheckedListOptions = Required<Pick<ListOptions, "limit" | "offset">>
 
 /** @throws ToolError `invalid_argument` */
 export function checkReadOptions({ from = 1, limit = DEFAULT_EVENTS }: ReadOptions): Required<ReadOptions> {
-  return { from: requireWhole("from", from, 1), limit: requireWhole("limit", limit, 1) };
+  return { from: requireInteger("from", from, 1), limit: requireInteger("limit", limit, 1) };
 }
 
 /** @throws ToolError `invalid_argument` */
 export function checkFeedOptions({ after, limit = DEFAULT_EVENTS }: ReadFeedOptions): Required<ReadFeedOptions> {
-  return { after, limit: requireWhole("limit", limit, 1) };
+  return { after, limit: requireInteger("limit", limit, 1) };
 }
 
 /** @throws ToolError `invalid_argument` */
@@ -48,12 +48,12 @@ export function checkListOptions({
   sessionIds,
   parentId,
 }: ListOptions): CheckedListOptions {
-  if (sessionIds !== undefined && sessionIds.length > MOST_NAMED)
-    throw new ToolError("invalid_argument", `A list of sessions can name at most ${MOST_NAMED} sessions, not ${sessionIds.length}.`);
+  if (sessionIds !== undefined && sessionIds.length > MAX_NAMED)
+    throw new ToolError("invalid_argument", `A list of sessions can name at most ${MAX_NAMED} sessions, not ${sessionIds.length}.`);
   return {
     ...omitUndefined({ sessionId, sessionIds: sessionIds && [...sessionIds], parentId }),
-    limit: requireWhole("limit", limit, 1),
-    offset: requireWhole("offset", offset, 0),
+    limit: requireInteger("limit", limit, 1),
+    offset: requireInteger("offset", offset, 0),
   };
 }
 
@@ -72,7 +72,7 @@ export function checkJobList(options: ListStoredJobsOptions): CheckedJobList {
 export function checkUnattended(options: ListUnattendedOptions): Required<ListUnattendedOptions> {
   checkKnownKeys(options, UNATTENDED, "unattended() of stored jobs");
   const { limit = DEFAULT_UNATTENDED } = options;
-  return { limit: requireWhole("limit", limit, 1) };
+  return { limit: requireInteger("limit", limit, 1) };
 }
 
 /** Returns a copy, because it may be sent to another thread. @throws ToolError `invalid_argument` */
@@ -86,7 +86,7 @@ export function checkCancelRequest({ sessionId, id, reason }: CancelRequest): Ca
 /** @throws ToolError `invalid_argument` */
 export function checkJobPrune(options: PruneJobsOptions): PruneJobsOptions {
   checkKnownKeys(options, JOB_PRUNE, "prune() of stored jobs");
-  requireWhole("keep", options.keep, 0);
+  requireInteger("keep", options.keep, 0);
   const { endedBefore } = options;
   if (endedBefore === undefined || Number.isFinite(endedBefore)) return options;
   throw new ToolError("invalid_argument", `endedBefore is ${String(endedBefore)}; it must be a time in milliseconds.`);
@@ -100,11 +100,11 @@ export function checkLogOptions({ at, durability, parent }: LogOptions): LogOpti
   }
   if (parent === undefined) return Object.freeze({ at, durability });
   const { sessionId, length } = parent;
-  return Object.freeze({ at, durability, parent: Object.freeze({ sessionId, length: requireWhole("parent.length", length, 0) }) });
+  return Object.freeze({ at, durability, parent: Object.freeze({ sessionId, length: requireInteger("parent.length", length, 0) }) });
 }
 
 /** @throws ToolError `invalid_argument` */
-export function requireWhole(name: string, value: number, min: number): number {
+export function requireInteger(name: string, value: number, min: number): number {
   if (Number.isSafeInteger(value) && value >= min) return value;
-  throw new ToolError("invalid_argument", `${name} is ${quoted(value)}; it must be an integer of at least ${min}.`);
+  throw new ToolError("invalid_argument", `${name} is ${quoteValue(value)}; it must be an integer of at least ${min}.`);
 }

@@ -4,7 +4,7 @@ import type { NewApproval } from "../../core/approval-store.ts";
 import type { WebhookType } from "../../core/webhook-store.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { strictJson } from "../../core/base/strict-json.ts";
+import { replaceLoneSurrogates } from "../../core/base/strict-json.ts";
 import type { JobChange } from "./job-changes.ts";
 
 export interface WebhookMessage {
@@ -15,13 +15,13 @@ export interface WebhookMessage {
   readonly payload: string;
 }
 
-export function approvalAsked(question: NewApproval): WebhookMessage {
+export function createApprovalMessage(question: NewApproval): WebhookMessage {
   const { id, sessionId, callId, toolName, reason, digest, askedAt: at, expiresAt } = question;
   const data = { id, sessionId, callId, toolName, reason, digest, ...omitUndefined({ expiresAt }) };
   return message("approval.asked", at, { key: [id, digest], data });
 }
 
-export function jobEnded(sessionId: string, { id, toolName, state, at, errorCode }: JobChange & { readonly type: "end" }): WebhookMessage {
+export function createJobMessage(sessionId: string, { id, toolName, state, at, errorCode }: JobChange & { readonly type: "end" }): WebhookMessage {
   return message("job.ended", at, { key: [sessionId, id], data: { id, sessionId, toolName, state, errorCode } });
 }
 
@@ -31,6 +31,6 @@ function message(
   at: number,
   { key, data }: { readonly key: readonly string[]; readonly data: JsonObject },
 ): WebhookMessage {
-  const payload = strictJson(JSON.stringify({ type, timestamp: new Date(at).toISOString(), data }));
+  const payload = replaceLoneSurrogates(JSON.stringify({ type, timestamp: new Date(at).toISOString(), data }));
   return { id: `msg_${hash("sha256", JSON.stringify([type, ...key])).slice(0, 32)}`, type, at, payload };
 }

@@ -4,38 +4,38 @@ import {
   anyText,
   count,
   describeProblem,
-  jsonObject,
-  listOf,
-  numberOf,
+  anyObject,
+  arrayOf,
+  numberBetween,
   oneOf,
   optional,
   shape,
-  textOf,
-  truth,
+  textOfLength,
+  anyBoolean,
   type ShapeCheck,
 } from "../../core/base/check-shape.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
-import { originalText } from "../records/stored-text.ts";
+import { parseStoredText } from "../records/stored-text.ts";
 import type { AuditedCallTable, KeyTable, RefusalTable, RequestTable } from "./tables.ts";
 
 export const DEFAULT_ACCESS_LIMIT = 1_000;
 /** How long session keys are kept after they have expired: one day, in milliseconds. */
 export const DAY_MS = 86_400_000;
 
-const some = textOf(1, Infinity);
-const at = numberOf(-8.64e15, 8.64e15);
+const some = textOfLength(1, Infinity);
+const at = numberBetween(-8.64e15, 8.64e15);
 const KEY = shape({
   id: some,
   name: some,
   salt: some,
   hash: some,
-  scopes: listOf(anyText),
-  allow: optional(listOf(anyText)),
-  deny: optional(listOf(anyText)),
+  scopes: arrayOf(anyText),
+  allow: optional(arrayOf(anyText)),
+  deny: optional(arrayOf(anyText)),
   sessionId: optional(anyText),
   createdBy: optional(anyText),
-  maker: optional(shape({ name: some, claims: optional(jsonObject), allow: optional(listOf(anyText)), deny: optional(listOf(anyText)) })),
+  maker: optional(shape({ name: some, claims: optional(anyObject), allow: optional(arrayOf(anyText)), deny: optional(arrayOf(anyText)) })),
   createdAt: at,
   expiresAt: optional(at),
 });
@@ -47,7 +47,7 @@ const REFUSAL = shape({
   path: anyText,
   principal: optional(anyText),
   from: optional(anyText),
-  toolNames: optional(listOf(anyText)),
+  toolNames: optional(arrayOf(anyText)),
   missed: optional(count),
 });
 
@@ -57,18 +57,18 @@ const CALL = shape({
   via: oneOf(["api", "mcp"]),
   outcome: oneOf(["ok", "partial", "error", "cancelled", "skipped", "open"]),
   errorCode: optional(anyText),
-  durationMs: optional(numberOf(0, Infinity)),
+  durationMs: optional(numberBetween(0, Infinity)),
   callId: optional(anyText),
   sessionId: optional(anyText),
   parentCallId: optional(anyText),
   principal: optional(anyText),
   approvedBy: optional(anyText),
   traceId: optional(anyText),
-  simulated: optional(truth),
+  simulated: optional(anyBoolean),
   missed: optional(count),
 });
 
-export function takenKey(id: string): ToolError {
+export function duplicateKeyError(id: string): ToolError {
   return new ToolError("duplicate", `A key ${JSON.stringify(id)} already exists.`);
 }
 
@@ -97,8 +97,8 @@ export function callPage(found: readonly (AuditedCallPlace & { readonly call: Au
 
 /** @throws ToolError `corrupt_record`: a damaged answer is not returned, and the request is not run again */
 export function readRequest(key: string, { fingerprint, at, answer, holder, beats }: RequestTable): KeyedRequest {
-  const state = answer === null ? (holder === null ? {} : { hold: { holder, beats } }) : { answer: originalText(answer) };
-  return { key, fingerprint: originalText(fingerprint), at, ...state };
+  const state = answer === null ? (holder === null ? {} : { hold: { holder, beats } }) : { answer: parseStoredText(answer) };
+  return { key, fingerprint: parseStoredText(fingerprint), at, ...state };
 }
 
 function readRow(body: string, check: ShapeCheck, what: string): unknown {

@@ -3,13 +3,13 @@ import {
   allOf,
   anyText,
   describeProblem,
-  jsonObject,
-  listOf,
-  numberOf,
+  anyObject,
+  arrayOf,
+  numberBetween,
   oneOf,
   optional,
   shape,
-  truth,
+  anyBoolean,
 } from "../../core/base/check-shape.ts";
 import type { ShapeCheck } from "../../core/base/check-shape.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -26,10 +26,10 @@ import {
   type NewApproval,
 } from "../../core/approval-store.ts";
 import { ToolError } from "../../core/error.ts";
-import { readableText } from "../records/stored-text.ts";
+import { parseStoredTextOrRaw } from "../records/stored-text.ts";
 import type { ApprovalRuleTable, ApprovalTable } from "./tables.ts";
 
-const time = numberOf(-8.64e15, 8.64e15);
+const time = numberBetween(-8.64e15, 8.64e15);
 const QUESTION = shape({
   id: anyText,
   sessionId: anyText,
@@ -37,15 +37,15 @@ const QUESTION = shape({
   turnId: anyText,
   toolName: anyText,
   description: anyText,
-  input: jsonObject,
-  safetyChecks: optional(jsonObject),
+  input: anyObject,
+  safetyChecks: optional(anyObject),
   digest: anyText,
   definition: anyText,
   reason: anyText,
-  warned: optional(truth),
-  simulated: truth,
-  within: optional(listOf(shape({ callId: anyText, toolName: anyText, input: jsonObject }))),
-  covers: optional(listOf(shape({ toolName: anyText, input: jsonObject, definition: anyText }))),
+  warned: optional(anyBoolean),
+  simulated: anyBoolean,
+  within: optional(arrayOf(shape({ callId: anyText, toolName: anyText, input: anyObject }))),
+  covers: optional(arrayOf(shape({ toolName: anyText, input: anyObject, definition: anyText }))),
   askedBy: optional(anyText),
   askedAt: time,
   expiresAt: optional(time),
@@ -65,14 +65,14 @@ const RULE = shape({
 });
 
 /** Returns the question with the expiry by the database's clock; its text has the expiry by the clock of the asking process. */
-export function keptQuestion({ expiresAt: _expiresAt, ...question }: NewApproval, { expires_at }: ApprovalTable): NewApproval {
+export function withDatabaseExpiry({ expiresAt: _expiresAt, ...question }: NewApproval, { expires_at }: ApprovalTable): NewApproval {
   return expires_at === null ? question : { ...question, expiresAt: expires_at };
 }
 
 /** @param now by the database's clock, to tell whether an open question has expired. @throws ToolError `corrupt_record` that names the row */
 export function readApproval(row: ApprovalTable, now: number, askedIn: string | undefined): ApprovalRecord {
   const where = `The approval ${row.id}`;
-  const question = keptQuestion(read(row.question, QUESTION, where) as unknown as NewApproval, row); // its shape was just checked
+  const question = withDatabaseExpiry(read(row.question, QUESTION, where) as unknown as NewApproval, row); // its shape was just checked
   const { at, scope, ruleId, by } = (row.answer === null ? {} : read(row.answer, ANSWER, where)) as Partial<ApprovalEnd>; // so was this
   const stored = APPROVAL_STATUSES.find((one) => one === row.status);
   if (stored === undefined) throw damaged(where, `its status is ${JSON.stringify(row.status)}`);
@@ -83,8 +83,8 @@ export function readApproval(row: ApprovalTable, now: number, askedIn: string | 
 }
 
 /** As `readApproval`, but returns a damaged row as a record with `damage`, so that the other rows can be listed. */
-export function readListed(row: ApprovalTable, now: number, askedIn: string | undefined): ApprovalRecord {
-  return orDamage(
+export function readListedApproval(row: ApprovalTable, now: number, askedIn: string | undefined): ApprovalRecord {
+  return readOrDamage(
     () => readApproval(row, now, askedIn),
     (damage) => ({ ...bareRecord(row), ...omitUndefined({ askedIn }), damage }),
   );
@@ -93,12 +93,12 @@ export function readListed(row: ApprovalTable, now: number, askedIn: string | un
 /** The fields of an approval that have columns of their own. */
 function bareRecord({ id, position, session, call_id, tool, digest, status }: ApprovalTable): ApprovalRecord {
   return {
-    id: readableText(id),
+    id: parseStoredTextOrRaw(id),
     position,
     status: APPROVAL_STATUSES.find((one) => one === status) ?? "withdrawn",
-    sessionId: readableText(session),
-    callId: readableText(call_id),
-    toolName: readableText(tool),
+    sessionId: parseStoredTextOrRaw(session),
+    callId: parseStoredTextOrRaw(call_id),
+    toolName: parseStoredTextOrRaw(tool),
     digest,
     turnId: "",
     description: "",
@@ -110,7 +110,7 @@ function bareRecord({ id, position, session, call_id, tool, digest, status }: Ap
   };
 }
 
-function orDamage<T>(readRow: () => T, damaged: (reason: string) => T): T {
+function readOrDamage<T>(readRow: () => T, damaged: (reason: string) => T): T {
   try {
     return readRow();
   } catch (thrown: unknown) {
@@ -121,22 +121,22 @@ function orDamage<T>(readRow: () => T, damaged: (reason: string) => T): T {
 }
 
 /** The part of an end that is stored as the answer. */
-export function answerText({ at, scope, ruleId, by }: ApprovalEnd): string {
+export function encodeAnswer({ at, scope, ruleId, by }: ApprovalEnd): string {
   return JSON.stringify({ at, scope, ruleId, by });
 }
 
 /** Reads a rule. A damaged row is returned as a rule with `damage`, so that the other rules stay in force. */
 export function readRule({ id, rule, session, expires_at, created_at }: ApprovalRuleTable): ApprovalRule {
-  const facts = { sessionId: session === null ? undefined : readableText(session), expiresAt: expires_at ?? undefined };
-  return orDamage<ApprovalRule>(
+  const facts = { sessionId: session === null ? undefined : parseStoredTextOrRaw(session), expiresAt: expires_at ?? undefined };
+  return readOrDamage<ApprovalRule>(
     () => read(rule, RULE, `The approval rule ${id}`) as unknown as ApprovalRule, // its shape was just checked
-    (damage) => ({ id: readableText(id), pattern: "", scope: "rule", createdAt: created_at, ...omitUndefined(facts), damage }),
+    (damage) => ({ id: parseStoredTextOrRaw(id), pattern: "", scope: "rule", createdAt: created_at, ...omitUndefined(facts), damage }),
   );
 }
 
 /** @throws ToolError `corrupt_record` */
 export function readPreview(id: string, text: string): JsonObject {
-  return read(text, jsonObject, `The preview of the approval ${id}`);
+  return read(text, anyObject, `The preview of the approval ${id}`);
 }
 
 function read(text: string, check: ShapeCheck, where: string): JsonObject {

@@ -5,7 +5,7 @@
 import { hash } from "node:crypto";
 import type { LogOptions } from "../../core/store.ts";
 import type { LogWrite } from "../records/log-database.ts";
-import { storedText, storedTime } from "../records/stored-text.ts";
+import { toStoredText, toStoredTime } from "../records/stored-text.ts";
 import type { CacheTable, EventTable, SessionTable } from "./tables.ts";
 
 /** 22 characters of base64url: 132 bits of the SHA-256. */
@@ -42,16 +42,16 @@ export function newRecord(
   { sessionId, epoch, create: { at, durability, parent } }: Pick<LogWrite, "sessionId" | "epoch"> & { readonly create: LogOptions },
   { owner, parentSum = "" }: { readonly owner: string | null; readonly parentSum?: string },
 ): SessionTable {
-  const parentId = parent === undefined ? null : storedText(parent.sessionId);
-  const root = { id: storedText(sessionId), parent_id: parentId, parent_length: parent?.length ?? 0 };
-  const created = storedTime(at);
+  const parentId = parent === undefined ? null : toStoredText(parent.sessionId);
+  const root = { id: toStoredText(sessionId), parent_id: parentId, parent_length: parent?.length ?? 0 };
+  const created = toStoredTime(at);
   const head = rootChecksum(root, parentSum);
   const session = { ...root, created_at: created, durability, updated_at: created, length: root.parent_length, head };
   return { ...session, checksum: sessionChecksum(session), owner, epoch };
 }
 
 /** The record of a session after this event was appended. */
-export function movedRecord(row: SessionTable, { position, at, checksum }: Pick<EventTable, "position" | "at" | "checksum">): SessionTable {
+export function advanceRecord(row: SessionTable, { position, at, checksum }: Pick<EventTable, "position" | "at" | "checksum">): SessionTable {
   const moved = { ...row, length: position, updated_at: Math.max(row.updated_at, at), head: checksum };
   return { ...moved, checksum: sessionChecksum(moved) };
 }

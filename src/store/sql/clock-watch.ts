@@ -2,9 +2,9 @@
 import type { Clock } from "../../core/ports.ts";
 
 /** How far the database's clock is ahead of this process's clock, as bounds: it was read at some moment between the question and its answer. */
-interface Lead {
-  readonly least: number;
-  readonly most: number;
+interface ClockOffset {
+  readonly min: number;
+  readonly max: number;
   /** When the clock was read, by this process's clock. */
   readonly at: number;
 }
@@ -17,13 +17,13 @@ export interface ClockWatchOptions {
 }
 
 /** Maximum drift of two clocks that are not set, as a share of the time that passes. */
-const MOST_DRIFT = 500e-6;
+const MAX_DRIFT = 500e-6;
 
 export class ClockWatch {
   readonly #clock: Pick<Clock, "now">;
   readonly #toleranceMs: number;
   /** The intersection of all readings since the clock was set. A late answer has wide bounds, but does not widen these. */
-  #lead: Lead | undefined;
+  #offset: ClockOffset | undefined;
   #since = Infinity;
   #wasSet = false;
 
@@ -38,35 +38,35 @@ export class ClockWatch {
   }
 
   /** For how long the clock is known to have run evenly, in milliseconds: since the first reading, or since it was last set. */
-  get evenForMs(): number {
+  get steadyForMs(): number {
     return Math.max(0, this.#clock.now() - this.#since);
   }
 
   /** Runs a query and notes the time in its answer. @param timeIn the database's time in the answer; undefined if it has none */
-  async reading<Answer>(ask: () => Promise<Answer>, timeIn: (answer: Answer) => number | undefined): Promise<Answer> {
+  async measure<Answer>(ask: () => Promise<Answer>, timeIn: (answer: Answer) => number | undefined): Promise<Answer> {
     const askedAt = this.#clock.now();
     const answer = await ask();
     const time = timeIn(answer);
-    if (time !== undefined) this.#note(time, askedAt);
+    if (time !== undefined) this.#addReading(time, askedAt);
     return answer;
   }
 
-  #note(time: number, askedAt: number): void {
+  #addReading(time: number, askedAt: number): void {
     const at = this.#clock.now();
-    const read: Lead = { least: time - at, most: time - askedAt, at };
-    const known = this.#lead;
-    const driftMs = known === undefined ? 0 : (at - known.at) * MOST_DRIFT;
+    const read: ClockOffset = { min: time - at, max: time - askedAt, at };
+    const known = this.#offset;
+    const driftMs = known === undefined ? 0 : (at - known.at) * MAX_DRIFT;
     const apartMs = this.#toleranceMs + driftMs;
-    const isEven = known !== undefined && read.most >= known.least - apartMs && read.least <= known.most + apartMs;
+    const isEven = known !== undefined && read.max >= known.min - apartMs && read.min <= known.max + apartMs;
     if (known === undefined || !isEven) this.#since = at;
     this.#wasSet ||= known !== undefined && !isEven;
-    this.#lead = (isEven ? bothOf(read, known, driftMs) : undefined) ?? read;
+    this.#offset = (isEven ? bothOf(read, known, driftMs) : undefined) ?? read;
   }
 }
 
 /** The intersection of both bounds; undefined if the clocks have diverged by more than their drift. */
-function bothOf(read: Lead, known: Lead, driftMs: number): Lead | undefined {
-  const least = Math.max(read.least, known.least - driftMs);
-  const most = Math.min(read.most, known.most + driftMs);
-  return least > most ? undefined : { least, most, at: read.at };
+function bothOf(read: ClockOffset, known: ClockOffset, driftMs: number): ClockOffset | undefined {
+  const min = Math.max(read.min, known.min - driftMs);
+  const max = Math.min(read.max, known.max + driftMs);
+  return min > max ? undefined : { min, max, at: read.at };
 }

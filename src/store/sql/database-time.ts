@@ -4,7 +4,7 @@ import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 
 /** Evaluates an expression that needs no table, such as `databaseTime` of a connection. */
-export async function valueOf<Value>(expression: RawBuilder<Value>, tables: Kysely<Tables>): Promise<Value> {
+export async function evaluateExpression<Value>(expression: RawBuilder<Value>, tables: Kysely<Tables>): Promise<Value> {
   const { rows } = await sql<{ value: Value }>`select ${expression} as value`.execute(tables);
   const [row] = rows;
   if (row === undefined) throw new Error("The database answered a select without tables with no row.");
@@ -12,6 +12,6 @@ export async function valueOf<Value>(expression: RawBuilder<Value>, tables: Kyse
 }
 
 /** The database's time so many milliseconds after the statement. */
-export function databaseTimeIn(ms: number, { databaseTime }: SqlConnection): RawBuilder<number> {
+export function databaseTimeAfter(ms: number, { databaseTime }: SqlConnection): RawBuilder<number> {
   return sql<number>`${databaseTime} + ${Math.trunc(ms)}`;
 }

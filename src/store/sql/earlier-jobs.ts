@@ -3,16 +3,16 @@ import type { Transaction } from "kysely";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { EVENT_LIMITS, readEvent } from "../../core/recording/read-event.ts";
 import type { SessionEvent } from "../../core/event.ts";
-import { jobChanges } from "../records/job-changes.ts";
+import { deriveJobChanges } from "../records/job-changes.ts";
 import { JobStatements } from "./job-statements.ts";
-import { originalText } from "../records/stored-text.ts";
+import { parseStoredText } from "../records/stored-text.ts";
 import type { Tables } from "./tables.ts";
 import { withParameters } from "./with-parameters.ts";
 
 const PAGE = 1_000;
 
 /** Adds a row for each job. Damaged events are skipped; they are reported when their session is read. */
-export async function listEarlierJobs(tables: Transaction<Tables>): Promise<void> {
+export async function addEarlierJobs(tables: Transaction<Tables>): Promise<void> {
   const statements = new JobStatements(tables);
   const inOrder = tables
     .selectFrom("haft_event")
@@ -30,8 +30,8 @@ export async function listEarlierJobs(tables: Transaction<Tables>): Promise<void
     ).execute();
     for (const { session, body } of page) {
       const event = readOrSkip(body);
-      for (const change of event === undefined ? [] : jobChanges(nameOf(session), [event])) {
-        const { query, parameters } = statements.of(session, change);
+      for (const change of event === undefined ? [] : deriveJobChanges(nameOf(session), [event])) {
+        const { query, parameters } = statements.statementFor(session, change);
         await tables.executeQuery(withParameters(query, parameters));
       }
     }
@@ -50,7 +50,7 @@ function readOrSkip(body: string): SessionEvent | undefined {
 
 function nameOf(session: string): string {
   try {
-    return originalText(session);
+    return parseStoredText(session);
   } catch {
     return session;
   }

@@ -10,13 +10,13 @@ import type { Owner } from "./owner.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 import { withParameters } from "./with-parameters.ts";
 
-export interface GroupClaimsParts {
+export interface GroupClaimsOptions {
   readonly schema: string;
   readonly owner: Owner;
   readonly reader: LogReader;
 }
 
-/** A claimed session, its whole log, and `isUnasked` of `ClaimSight`. */
+/** A claimed session, its whole log, and `isUnasked` of `ClaimFacts`. */
 export interface ClaimedLog {
   readonly row: SessionTable;
   readonly page: StoredPage;
@@ -38,10 +38,10 @@ type ClaimedRow = SessionTable & {
 };
 
 export class GroupClaims {
-  readonly #parts: GroupClaimsParts;
+  readonly #parts: GroupClaimsOptions;
   #statement: CompiledQuery<ClaimedRow> | undefined;
 
-  constructor(parts: GroupClaimsParts) {
+  constructor(parts: GroupClaimsOptions) {
     this.#parts = parts;
   }
 
@@ -56,7 +56,7 @@ export class GroupClaims {
     for (const [id, [first, ...others]] of Map.groupBy(rows, (row) => row.id)) {
       if (first === undefined) continue;
       const row = recordOf(first);
-      const page = this.#parts.reader.pageOf(row, [first, ...others].flatMap(eventOf));
+      const page = this.#parts.reader.toVerifiedPage(row, [first, ...others].flatMap(eventOf));
       if (page !== undefined) claimed.set(id, { row, page, isUnasked: first.is_unasked });
       else unsound.push(id);
     }

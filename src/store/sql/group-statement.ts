@@ -2,10 +2,10 @@
 import { sql, type RawBuilder } from "kysely";
 import { foldJobChanges, type FoldedJob } from "../records/fold-job-changes.ts";
 import type { LogWrite } from "../records/log-database.ts";
-import { originalText, storedText } from "../records/stored-text.ts";
-import { ownerAfter } from "./owner.ts";
+import { parseStoredText, toStoredText } from "../records/stored-text.ts";
+import { ownerAfterRelease } from "./owner.ts";
 import type { EventTable, SessionTable } from "./tables.ts";
-import { jobEnded, type WebhookMessage } from "../records/webhook-messages.ts";
+import { createJobMessage, type WebhookMessage } from "../records/webhook-messages.ts";
 
 /** One session's part of a group. */
 export interface GroupPart {
@@ -23,7 +23,7 @@ export type GroupKind = "moved" | "made" | "added" | "begun" | "changed" | "kept
 /** The name, type and value of a column, for an array of rows. */
 type Column<Row> = readonly [name: string, type: "text" | "bigint", valueOf: (row: Row) => unknown];
 
-const ownerOf = ({ write, to }: GroupPart): string | null => (write.release === true ? ownerAfter(write) : to.owner);
+const ownerOf = ({ write, to }: GroupPart): string | null => (write.release === true ? ownerAfterRelease(write) : to.owner);
 
 const MOVED: readonly Column<GroupPart>[] = [
   ["id", "text", ({ to }) => to.id],
@@ -65,7 +65,7 @@ const EVENTS: readonly Column<EventTable>[] = [
 const BEGUN: readonly Column<FoldedJob>[] = [
   ["session", "text", ({ session }) => session],
   ["id", "text", ({ id }) => id],
-  ["tool", "text", ({ start }) => storedText(start?.toolName ?? "")],
+  ["tool", "text", ({ start }) => toStoredText(start?.toolName ?? "")],
   ["mode", "text", ({ start }) => start?.mode],
   ["notify", "bigint", ({ start }) => Number(start?.notify)],
   ["state", "text", ({ state }) => state],
@@ -84,12 +84,12 @@ const CHANGED: readonly Column<FoldedJob>[] = [
   ["error_code", "text", ({ end }) => end?.errorCode],
 ];
 
-interface Kept {
+interface QueuedMessage {
   readonly session: string;
   readonly message: WebhookMessage;
 }
 
-const KEPT: readonly Column<Kept>[] = [
+const KEPT: readonly Column<QueuedMessage>[] = [
   ["session", "text", ({ session }) => session],
   ["message", "text", ({ message }) => message.id],
   ["type", "text", ({ message }) => message.type],
@@ -103,7 +103,7 @@ export function groupParameters(parts: readonly GroupPart[]): {
   readonly parameters: readonly unknown[];
 } {
   const jobs = parts.flatMap(({ write, to }) => (write.jobs === undefined ? [] : foldJobChanges(to.id, write.jobs)));
-  const ends = jobs.flatMap(({ session, end }) => (end === undefined ? [] : [{ session, message: jobEnded(originalText(session), end) }]));
+  const ends = jobs.flatMap(({ session, end }) => (end === undefined ? [] : [{ session, message: createJobMessage(parseStoredText(session), end) }]));
   const arrays: Readonly<Record<GroupKind, readonly unknown[]>> = {
     moved: arraysOf(
       MOVED,
@@ -147,7 +147,7 @@ function given<Row>(name: string, columns: readonly Column<Row>[]): RawBuilder<u
 
 /** The statement for some clauses, which returns the ids of the written sessions. @param kinds as `groupParameters` returns them */
 export function groupStatement(schema: string, kinds: readonly GroupKind[]): RawBuilder<{ readonly id: string }> {
-  const clauses: Readonly<Record<GroupKind, RawBuilder<unknown>>> = { ...ofSessions(schema), ...ofJobs(schema) };
+  const clauses: Readonly<Record<GroupKind, RawBuilder<unknown>>> = { ...sessionClauses(schema), ...jobClauses(schema) };
   const isOfSessions = (kind: GroupKind): boolean => kind === "moved" || kind === "made";
   const sessions = kinds.filter((kind) => isOfSessions(kind));
   const written = sql.join(
@@ -162,7 +162,7 @@ export function groupStatement(schema: string, kinds: readonly GroupKind[]): Raw
   return sql`with ${sql.join(parts)} select id from written`;
 }
 
-function ofSessions(schema: string): Readonly<Record<"moved" | "made" | "added", RawBuilder<unknown>>> {
+function sessionClauses(schema: string): Readonly<Record<"moved" | "made" | "added", RawBuilder<unknown>>> {
   const session = sql.id(schema, "haft_session");
   return {
     moved: sql`moved as (
@@ -188,7 +188,7 @@ function ofSessions(schema: string): Readonly<Record<"moved" | "made" | "added",
   };
 }
 
-function ofJobs(schema: string): Readonly<Record<"begun" | "changed" | "kept", RawBuilder<unknown>>> {
+function jobClauses(schema: string): Readonly<Record<"begun" | "changed" | "kept", RawBuilder<unknown>>> {
   const job = sql.id(schema, "haft_job");
   return {
     begun: sql`begun as (

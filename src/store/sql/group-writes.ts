@@ -4,27 +4,27 @@
  * The statement is a whole transaction with a single answer, and a process that stops in the middle holds no lock.
  */
 import type { CompiledQuery, Kysely } from "kysely";
-import { movedRecord, newRecord } from "./checksum.ts";
-import { rowsOf } from "./event-rows.ts";
+import { advanceRecord, newRecord } from "./checksum.ts";
+import { toEventRows } from "./event-rows.ts";
 import { groupParameters, groupStatement, type GroupKind, type GroupPart } from "./group-statement.ts";
-import type { KnownRecords } from "./known-records.ts";
+import type { RecordCache } from "./known-records.ts";
 import type { LogWrite } from "../records/log-database.ts";
 import type { Owner } from "./owner.ts";
 import type { Tables } from "./tables.ts";
 import { withParameters } from "./with-parameters.ts";
 
-export interface GroupWritesParts {
+export interface GroupWritesOptions {
   readonly schema: string;
   readonly owner: Owner;
-  readonly records: KnownRecords;
+  readonly records: RecordCache;
 }
 
 export class GroupWrites {
-  readonly #parts: GroupWritesParts;
+  readonly #parts: GroupWritesOptions;
   /** Statements by the clauses that they contain. A statement is planned each time it runs, and most groups need only a small one. */
   readonly #statements = new Map<string, CompiledQuery<{ readonly id: string }>>();
 
-  constructor(parts: GroupWritesParts) {
+  constructor(parts: GroupWritesOptions) {
     this.#parts = parts;
   }
 
@@ -38,29 +38,29 @@ export class GroupWrites {
       if (part !== undefined) parts.push(part);
     }
     if (parts.length === 0) return writes;
-    records.begin();
+    records.beginTransaction();
     const { kinds, parameters } = groupParameters(parts);
     const { rows } = await tables.executeQuery(withParameters(this.#statementFor(tables, kinds), parameters));
     const written = new Set(rows.map(({ id }) => id));
     const done = new Set<LogWrite>();
     for (const { write, to } of parts) {
       if (!written.has(to.id)) continue;
-      if (write.release === true) records.forget(write.sessionId);
-      else records.note(write.sessionId, to);
+      if (write.release === true) records.remove(write.sessionId);
+      else records.stage(write.sessionId, to);
       done.add(write);
     }
-    records.confirm();
+    records.commit();
     return done.size === writes.length ? [] : writes.filter((write) => !done.has(write));
   }
 
   #partOf(write: LogWrite, owner: string): GroupPart | undefined {
     const { create } = write;
     if (create?.parent !== undefined) return undefined;
-    const from = create === undefined ? this.#parts.records.recordFor(write) : newRecord({ ...write, create }, { owner });
+    const from = create === undefined ? this.#parts.records.findRecordFor(write) : newRecord({ ...write, create }, { owner });
     if (from === undefined) return undefined;
-    const events = rowsOf(write.events, from);
+    const events = toEventRows(write.events, from);
     const last = events.at(-1);
-    return { write, from, to: last === undefined ? from : movedRecord(from, last), events };
+    return { write, from, to: last === undefined ? from : advanceRecord(from, last), events };
   }
 
   #statementFor(tables: Kysely<Tables>, kinds: readonly GroupKind[]): CompiledQuery<{ readonly id: string }> {

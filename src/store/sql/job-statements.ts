@@ -1,9 +1,9 @@
 /** The statements that write the rows of jobs, compiled when first needed. */
 import type { CompiledQuery, Kysely } from "kysely";
 import type { JobChange } from "../records/job-changes.ts";
-import { keepStatement, messageValues } from "./sql-webhooks.ts";
-import { jobEnded } from "../records/webhook-messages.ts";
-import { originalText, storedText } from "../records/stored-text.ts";
+import { enqueueStatement, messageValues } from "./sql-webhooks.ts";
+import { createJobMessage } from "../records/webhook-messages.ts";
+import { parseStoredText, toStoredText } from "../records/stored-text.ts";
 import type { Tables } from "./tables.ts";
 
 /** A compiled statement and its parameters. */
@@ -14,7 +14,7 @@ export interface JobStatement {
 
 export class JobStatements {
   readonly #tables: Kysely<Tables>;
-  #keep: CompiledQuery | undefined;
+  #enqueue: CompiledQuery | undefined;
   #queries: Readonly<Record<JobChange["type"], CompiledQuery>> | undefined;
 
   constructor(tables: Kysely<Tables>) {
@@ -22,16 +22,16 @@ export class JobStatements {
   }
 
   /** The statement for a change, and at its end the statement that queues its webhook messages. @param session as in the table */
-  all(session: string, change: JobChange): readonly JobStatement[] {
-    const own = this.of(session, change);
+  statementsFor(session: string, change: JobChange): readonly JobStatement[] {
+    const own = this.statementFor(session, change);
     if (change.type !== "end") return [own];
-    const message = jobEnded(originalText(session), change);
-    this.#keep ??= keepStatement(this.#tables, message);
-    return [own, { query: this.#keep, parameters: messageValues(message) }];
+    const message = createJobMessage(parseStoredText(session), change);
+    this.#enqueue ??= enqueueStatement(this.#tables, message);
+    return [own, { query: this.#enqueue, parameters: messageValues(message) }];
   }
 
   /** The statement for a change. @param session as in the table */
-  of(session: string, change: JobChange): JobStatement {
+  statementFor(session: string, change: JobChange): JobStatement {
     const query = (this.#queries ??= compile(this.#tables))[change.type];
     return { query, parameters: parametersOf(session, change) };
   }
@@ -55,11 +55,11 @@ function compile(tables: Kysely<Tables>): Readonly<Record<JobChange["type"], Com
 
 /** The parameters, in the order of the statement's text. */
 function parametersOf(session: string, change: JobChange): readonly unknown[] {
-  const key = [session, storedText(change.id)];
+  const key = [session, toStoredText(change.id)];
   switch (change.type) {
     case "start": {
       const { toolName, mode, notify, isQueued, at } = change;
-      return [...key, storedText(toolName), mode, Number(notify), isQueued ? "queued" : "running", at, isQueued ? 0 : 1];
+      return [...key, toStoredText(toolName), mode, Number(notify), isQueued ? "queued" : "running", at, isQueued ? 0 : 1];
     }
     case "run":
       return [change.isQueued ? "queued" : "running", change.starts, ...key];

@@ -50,10 +50,10 @@ export class LogReader {
       const row = await this.#statements.findSession(tables, id);
       if (row !== undefined) return checkRow(id, row);
       const event = await tables.selectFrom("haft_event").select("position").where("session", "=", id).limit(1).executeTakeFirst();
-      return event === undefined ? undefined : recordless(id, "the session's own record is missing");
+      return event === undefined ? undefined : toLostRecord(id, "the session's own record is missing");
     } catch (error: unknown) {
-      if (!this.#connection.isDamage(error)) throw error;
-      return recordless(id, "the session's own record cannot be read");
+      if (!this.#connection.isDamageError(error)) throw error;
+      return toLostRecord(id, "the session's own record cannot be read");
     }
   }
 
@@ -64,24 +64,24 @@ export class LogReader {
     { from, limit }: { readonly from: number; readonly limit: number },
   ): Promise<StoredPage> {
     const page = new Page(from, limit, found);
-    if (found.damage !== undefined && !(await this.#parentHolds(tables, found.row))) page.fail(found.damage);
+    if (found.damage !== undefined && !(await this.#isParentRight(tables, found.row))) page.endDamaged(found.damage);
     for (const segment of await this.#segments(tables, found, from)) {
-      if (page.isOver) break;
+      if (page.isFull) break;
       if (segment.last < page.position) continue;
-      if (segment.first > page.position) page.fail(MISSING);
+      if (segment.first > page.position) page.endDamaged(MISSING);
       else await this.#readSegment(tables, segment, page);
     }
-    return page.result();
+    return page.build();
   }
 
   /** Makes a page of the whole log of a session without a parent from its events, in order; undefined if they do not match its record. */
-  pageOf(row: SessionTable, events: readonly StoredEvent[]): StoredPage | undefined {
+  toVerifiedPage(row: SessionTable, events: readonly StoredEvent[]): StoredPage | undefined {
     const found = checkRow(row.id, row);
     if (found.damage !== undefined || row.parent_id !== null || events.length !== row.length) return undefined;
     const page = new Page(1, row.length + 1, found);
     page.previous = rootChecksum(row, "");
-    for (const event of events) if (!page.isOver) page.take(event);
-    const result = page.result();
+    for (const event of events) if (!page.isFull) page.add(event);
+    const result = page.build();
     return result.damage === undefined && result.next === undefined ? result : undefined;
   }
 
@@ -105,14 +105,14 @@ export class LogReader {
 
   async #readSegment(tables: Kysely<Tables>, { row, first, last }: Segment, page: Page): Promise<void> {
     const before = page.previous ?? (await this.checksumAt(tables, row, page.position - 1));
-    if (before === undefined) return page.failBefore();
+    if (before === undefined) return page.endDamagedBefore();
     page.previous = page.position === first ? rootChecksum(row, before) : before;
-    for (let chunk = FIRST_CHUNK; !page.isOver && page.position <= last;) {
+    for (let chunk = FIRST_CHUNK; !page.isFull && page.position <= last;) {
       const [start, charsBefore] = [page.position, page.chars];
       const end = Math.min(last, start + Math.min(chunk, page.roomLeft) - 1);
       const { events, problem } = await this.#events(tables, row.id, [start, end]);
-      for (const event of events) if (!page.isOver) page.take(event);
-      if (!page.isOver && page.position <= end) page.fail(problem ?? MISSING);
+      for (const event of events) if (!page.isFull) page.add(event);
+      if (!page.isFull && page.position <= end) page.endDamaged(problem ?? MISSING);
       if (page.chars - charsBefore < SMALL_CHUNK_CHARS) chunk *= 2;
     }
   }
@@ -122,7 +122,7 @@ export class LogReader {
     try {
       return { events: await this.#statements.eventsBetween(tables, session, [first, last]) };
     } catch (error: unknown) {
-      if (!this.#connection.isDamage(error)) throw error;
+      if (!this.#connection.isDamageError(error)) throw error;
       if (first === last) return { events: [], problem: `it cannot be read: ${describeThrown(error)}` };
     }
     const middle = Math.floor((first + last) / 2);
@@ -145,7 +145,7 @@ export class LogReader {
   }
 
   /** Whether a damaged record still names the right parent, which the checksum of its first own event shows. */
-  async #parentHolds(tables: Kysely<Tables>, row: SessionTable): Promise<boolean> {
+  async #isParentRight(tables: Kysely<Tables>, row: SessionTable): Promise<boolean> {
     if (row.parent_id === null) return true; // the checksum of the first event will show
     const parent = await this.checksumAt(tables, row, row.parent_length);
     const first = row.parent_length + 1;
@@ -175,15 +175,15 @@ class Page {
     return this.#limit - this.#bodies.length;
   }
 
-  get isOver(): boolean {
+  get isFull(): boolean {
     return this.#damage !== undefined || this.roomLeft <= 0 || this.chars >= MAX_PAGE_CHARS;
   }
 
-  take(event: StoredEvent): void {
-    if (event.position !== this.position) return this.fail(MISSING);
-    if (typeof event.body !== "string" || eventChecksum(this.previous ?? "", event) !== event.checksum) return this.fail(WRONG_SUM);
+  add(event: StoredEvent): void {
+    if (event.position !== this.position) return this.endDamaged(MISSING);
+    if (typeof event.body !== "string" || eventChecksum(this.previous ?? "", event) !== event.checksum) return this.endDamaged(WRONG_SUM);
     const { row, damage } = this.#found;
-    if (damage === undefined && event.position === row.length && headAfter(row, event) !== row.head) return this.fail(WRONG_SUM);
+    if (damage === undefined && event.position === row.length && headAfter(row, event) !== row.head) return this.endDamaged(WRONG_SUM);
     this.#bodies.push(event.body);
     this.chars += event.body.length;
     this.previous = event.checksum;
@@ -191,16 +191,16 @@ class Page {
   }
 
   /** Ends the page before an unreadable event. If the end of the log is unknown, it ends here, and the reason is why it is unknown. */
-  fail(reason: string): void {
+  endDamaged(reason: string): void {
     const unknownEnd = reason === MISSING ? this.#found.damage : undefined;
     this.#damage ??= { position: this.position, reason: unknownEnd ?? reason };
   }
 
-  failBefore(): void {
+  endDamagedBefore(): void {
     this.#damage ??= { position: this.position - 1, reason: MISSING };
   }
 
-  result(): StoredPage {
+  build(): StoredPage {
     const ended = this.#damage !== undefined || this.position > endOf(this.#found);
     return { bodies: this.#bodies, next: ended ? undefined : this.position, damage: this.#damage };
   }
@@ -224,12 +224,12 @@ function checkRow(id: string, row: SessionTable): FoundSession {
     row.length >= row.parent_length &&
     (row.parent_id === null || typeof row.parent_id === "string");
   const damage = "the checksum of the session's own record is wrong";
-  if (!sound) return recordless(id, damage);
+  if (!sound) return toLostRecord(id, damage);
   return { row, damage: sessionChecksum(row) === row.checksum ? undefined : damage };
 }
 
 /** A replacement for a lost record: a log without a parent, of unknown length. */
-function recordless(id: string, damage: string): FoundSession {
+function toLostRecord(id: string, damage: string): FoundSession {
   const times = { created_at: 0, updated_at: 0 };
   const row = {
     id,

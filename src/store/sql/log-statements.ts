@@ -59,7 +59,7 @@ export class LogStatements {
   }
 
   /** Updates a session's record. Returns false if the record has changed since it was read, including its owner and epoch. */
-  async moveSession(tables: Kysely<Tables>, from: SessionTable, to: SessionTable): Promise<boolean> {
+  async updateSession(tables: Kysely<Tables>, from: SessionTable, to: SessionTable): Promise<boolean> {
     const values = [to.updated_at, to.length, to.head, to.checksum, from.id, from.owner, from.epoch, from.length, from.head];
     const { numAffectedRows } = await tables.executeQuery(withParameters(this.#moveSession, values));
     return numAffectedRows === 1n;

@@ -3,25 +3,25 @@ import type { Kysely, Transaction } from "kysely";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { LogOptions } from "../../core/store.ts";
 import { plural } from "../../core/base/wording.ts";
-import { movedRecord, newRecord, rootChecksum } from "./checksum.ts";
-import { rowsOf } from "./event-rows.ts";
+import { advanceRecord, newRecord, rootChecksum } from "./checksum.ts";
+import { toEventRows } from "./event-rows.ts";
 import { GroupWrites } from "./group-writes.ts";
-import { spellBranchPoint, type LogRefusal, type LogWrite } from "../records/log-database.ts";
-import { KnownRecords } from "./known-records.ts";
+import { formatBranchPoint, type LogRefusal, type LogWrite } from "../records/log-database.ts";
+import { RecordCache } from "./known-records.ts";
 import type { LogReader } from "./log-reader.ts";
 import { JobStatements } from "./job-statements.ts";
 import type { LogStatements } from "./log-statements.ts";
-import { ownerAfter, type Owner } from "./owner.ts";
-import { QuickAppends } from "./quick-appends.ts";
+import { ownerAfterRelease, type Owner } from "./owner.ts";
+import { ImmediateAppends } from "./quick-appends.ts";
 import type { SqlConnection } from "./sql-connection.ts";
-import { storedText } from "../records/stored-text.ts";
+import { toStoredText } from "../records/stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 import { withParameters } from "./with-parameters.ts";
 
 /** Maximum number of sessions looked up in one statement. */
 const ASKED_AT_ONCE = 500;
 
-export interface LogWriterParts {
+export interface LogWriterOptions {
   readonly connection: SqlConnection;
   readonly statements: LogStatements;
   readonly reader: LogReader;
@@ -34,13 +34,13 @@ export class LogWriter {
   readonly #reader: LogReader;
   readonly #owner: Owner;
   readonly #jobs: JobStatements;
-  readonly #records = new KnownRecords();
+  readonly #records = new RecordCache();
   /** Set if the database answers at once. */
-  readonly #quick: QuickAppends | undefined;
+  readonly #immediateAppends: ImmediateAppends | undefined;
   /** Set if the database is reached over a network. */
   readonly #groups: GroupWrites | undefined;
 
-  constructor(parts: LogWriterParts) {
+  constructor(parts: LogWriterOptions) {
     this.#connection = parts.connection;
     this.#statements = parts.statements;
     this.#reader = parts.reader;
@@ -48,13 +48,13 @@ export class LogWriter {
     const { immediate: sql, groups, tables } = parts.connection;
     this.#jobs = new JobStatements(tables);
     const records = this.#records;
-    this.#quick = sql === undefined ? undefined : new QuickAppends({ sql, tables, jobs: this.#jobs, records });
+    this.#immediateAppends = sql === undefined ? undefined : new ImmediateAppends({ sql, tables, jobs: this.#jobs, records });
     this.#groups = groups === undefined ? undefined : new GroupWrites({ schema: groups.schema, owner: parts.owner, records });
   }
 
   /** Remembers the record of a claimed session, so that the first append need not look it up. */
   remember(sessionId: string, row: SessionTable): void {
-    this.#records.remember(sessionId, row);
+    this.#records.store(sessionId, row);
   }
 
   /** See `LogRequests.commit`. If one session prevents a group from being written, each is written alone. */
@@ -63,7 +63,7 @@ export class LogWriter {
     try {
       return await this.#commit(tables, writes);
     } catch (error: unknown) {
-      if (!this.#isOfOne(error)) throw error;
+      if (!this.#isSessionError(error)) throw error;
       if (first === undefined) return [];
     }
     if (others.length === 0) return this.#commitAlone(tables, first);
@@ -77,27 +77,27 @@ export class LogWriter {
     try {
       return await this.#commitInTransaction(tables, [write]);
     } catch (error: unknown) {
-      if (!this.#isOfOne(error)) throw error;
-      return [refusal(write, this.#connection.isUnfit(error) ? unfit(write, error) : littered(write))];
+      if (!this.#isSessionError(error)) throw error;
+      return [toRefusal(write, this.#connection.isUnstorable(error) ? unstorableError(write, error) : strayEventsError(write))];
     }
   }
 
-  #isOfOne(error: unknown): boolean {
-    return this.#connection.isTaken(error) || this.#connection.isUnfit(error);
+  #isSessionError(error: unknown): boolean {
+    return this.#connection.isKeyTaken(error) || this.#connection.isUnstorable(error);
   }
 
   async #commit(tables: Kysely<Tables>, asked: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
-    const writes = asked.some(isQuestion) ? await this.#withoutHeld(tables, asked) : asked;
+    const writes = asked.some(isConfirmation) ? await this.#withoutConfirmed(tables, asked) : asked;
     if (writes.length === 0) return [];
-    if (this.#quick?.writeAll(writes) === true) return [];
+    if (this.#immediateAppends?.writeAll(writes) === true) return [];
     const left = (await this.#groups?.write(tables, writes)) ?? writes;
     return left.length === 0 ? [] : await this.#commitInTransaction(tables, left);
   }
 
   /** Filters out the confirmations of sessions that this owner still has, looked up by one statement for many sessions, without locks. */
-  async #withoutHeld(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogWrite[]> {
+  async #withoutConfirmed(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogWrite[]> {
     const epochs = new Map<string, number>();
-    const ids = writes.filter(isQuestion).map(({ sessionId }) => storedText(sessionId));
+    const ids = writes.filter(isConfirmation).map(({ sessionId }) => toStoredText(sessionId));
     for (let at = 0; at < ids.length; at += ASKED_AT_ONCE) {
       const some = tables
         .selectFrom("haft_session")
@@ -105,31 +105,31 @@ export class LogWriter {
         .where("id", "in", ids.slice(at, at + ASKED_AT_ONCE));
       for (const { id, epoch } of await some.where("owner", "=", this.#owner.id ?? "").execute()) epochs.set(id, epoch);
     }
-    return writes.filter((write) => !isQuestion(write) || epochs.get(storedText(write.sessionId)) !== write.epoch);
+    return writes.filter((write) => !isConfirmation(write) || epochs.get(toStoredText(write.sessionId)) !== write.epoch);
   }
 
   async #commitInTransaction(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
     const creates = writes.some((write) => write.create !== undefined);
     const refusals = await tables.transaction().execute(async (transaction) => {
       if (creates) await this.#owner.register(transaction);
-      this.#records.begin();
+      this.#records.beginTransaction();
       const refused: LogRefusal[] = [];
       for (const write of writes) {
         const { parent } = write.create ?? {};
         const isOrphan = parent !== undefined && refused.some(({ sessionId }) => sessionId === parent.sessionId);
-        const error = isOrphan && parent !== undefined ? orphan(write, spellBranchPoint(parent)) : await this.#write(transaction, write);
-        if (error !== undefined) refused.push(refusal(write, error));
+        const error = isOrphan && parent !== undefined ? missingParentError(write, formatBranchPoint(parent)) : await this.#write(transaction, write);
+        if (error !== undefined) refused.push(toRefusal(write, error));
       }
       return refused;
     });
-    if (creates) this.#owner.confirm();
-    this.#records.confirm();
+    if (creates) this.#owner.confirmRegistration();
+    this.#records.commit();
     return refusals;
   }
 
   /** Writes one session's part. Returns the error if it is left out. */
   async #write(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError | undefined> {
-    if (this.#quick?.append(write) === true) return undefined;
+    if (this.#immediateAppends?.append(write) === true) return undefined;
     const isReleaseAlone = write.release === true && write.events.length === 0 && write.create === undefined;
     const error = isReleaseAlone ? undefined : await this.#writeEvents(transaction, write);
     if (write.release === true && error === undefined) await this.#release(transaction, write);
@@ -137,14 +137,14 @@ export class LogWriter {
   }
 
   async #writeEvents(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError | undefined> {
-    const found = await this.#reader.find(transaction, storedText(write.sessionId));
+    const found = await this.#reader.find(transaction, toStoredText(write.sessionId));
     if (found === undefined) {
-      return write.create === undefined ? removed(write) : this.#create(transaction, write, write.create);
+      return write.create === undefined ? removedError(write) : this.#create(transaction, write, write.create);
     }
     const { row } = found;
     if (row.owner !== this.#owner.id || row.epoch !== write.epoch) {
       if (write.release === true && (await this.#isWritten(transaction, write, row))) return undefined;
-      return write.create === undefined ? this.#takenOver(transaction, write, row) : duplicate(write);
+      return write.create === undefined ? this.#takenOverError(transaction, write, row) : duplicate(write);
     }
     if (found.damage !== undefined) return new ToolError("corrupt_record", `Session ${name(write)} cannot be written: ${found.damage}.`);
     return this.#append(transaction, write, row);
@@ -154,22 +154,22 @@ export class LogWriter {
     const { sessionId, epoch } = write;
     await transaction
       .updateTable("haft_session")
-      .set({ owner: ownerAfter(write) })
-      .where("id", "=", storedText(sessionId))
+      .set({ owner: ownerAfterRelease(write) })
+      .where("id", "=", toStoredText(sessionId))
       .where("owner", "=", this.#owner.id ?? "")
       .where("epoch", "=", epoch)
       .execute();
-    this.#records.forget(sessionId);
+    this.#records.remove(sessionId);
   }
 
   async #create(transaction: Transaction<Tables>, write: LogWrite, create: LogOptions): Promise<ToolError | undefined> {
     const { parent } = create;
     let parentSum: string | undefined = "";
     if (parent !== undefined) {
-      const found = await this.#reader.find(transaction, storedText(parent.sessionId));
+      const found = await this.#reader.find(transaction, toStoredText(parent.sessionId));
       const hasIt = found !== undefined && found.damage === undefined && parent.length <= found.row.length;
       parentSum = hasIt ? await this.#reader.checksumAt(transaction, found.row, parent.length) : undefined;
-      if (parentSum === undefined) return orphan(write, spellBranchPoint(parent));
+      if (parentSum === undefined) return missingParentError(write, formatBranchPoint(parent));
     }
     const row = newRecord({ ...write, create }, { owner: this.#owner.id ?? null, parentSum });
     await transaction.insertInto("haft_session").values(row).execute();
@@ -178,29 +178,29 @@ export class LogWriter {
 
   async #append(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<ToolError | undefined> {
     const there = row.length - (write.from - 1);
-    if (there < 0 || there > write.events.length) return elsewhere(write, row.length);
-    if (there > 0 && !(await this.#isThere(transaction, write, { row, there }))) return elsewhere(write, row.length);
+    if (there < 0 || there > write.events.length) return mismatchError(write, row.length);
+    if (there > 0 && !(await this.#hasFirstEvents(transaction, write, { row, there }))) return mismatchError(write, row.length);
     if (there === write.events.length) return undefined;
-    const events = rowsOf(write.events.slice(there), row);
+    const events = toEventRows(write.events.slice(there), row);
     const last = events.at(-1);
     if (last === undefined) return undefined;
-    const session = movedRecord(row, last);
-    if (!(await this.#statements.moveSession(transaction, row, session))) return this.#overtaken(transaction, write);
+    const session = advanceRecord(row, last);
+    if (!(await this.#statements.updateSession(transaction, row, session))) return this.#staleRecordError(transaction, write);
     await this.#statements.insertEvents(transaction, events);
     for (const change of write.jobs ?? [])
-      for (const { query, parameters } of this.#jobs.all(row.id, change)) await transaction.executeQuery(withParameters(query, parameters));
-    this.#records.note(write.sessionId, session);
+      for (const { query, parameters } of this.#jobs.statementsFor(row.id, change)) await transaction.executeQuery(withParameters(query, parameters));
+    this.#records.stage(write.sessionId, session);
     return undefined;
   }
 
   /** The error of a session whose record has changed since this transaction read it. */
-  async #overtaken(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError> {
-    const found = await this.#reader.find(transaction, storedText(write.sessionId));
-    return found === undefined ? removed(write) : this.#takenOver(transaction, write, found.row);
+  async #staleRecordError(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError> {
+    const found = await this.#reader.find(transaction, toStoredText(write.sessionId));
+    return found === undefined ? removedError(write) : this.#takenOverError(transaction, write, found.row);
   }
 
   /** Whether the log already ends with the first events of a write, because the answer to an earlier commit was lost. */
-  async #isThere(
+  async #hasFirstEvents(
     transaction: Transaction<Tables>,
     { from, events }: LogWrite,
     { row, there }: { readonly row: SessionTable; readonly there: number },
@@ -208,17 +208,17 @@ export class LogWriter {
     const before = await this.#reader.checksumAt(transaction, row, from - 1);
     if (before === undefined) return false;
     const head = from - 1 === row.parent_length ? rootChecksum(row, before) : before;
-    const last = rowsOf(events.slice(0, there), { ...row, length: from - 1, head }).at(-1);
+    const last = toEventRows(events.slice(0, there), { ...row, length: from - 1, head }).at(-1);
     const stored = last?.position === row.length ? row.head : await this.#reader.checksumAt(transaction, row, from - 1 + there);
     return last !== undefined && last.checksum === stored;
   }
 
   /** Whether all events of a write are stored: an earlier commit wrote them and released the claim, but its answer was lost. */
   async #isWritten(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<boolean> {
-    return write.events.length > 0 && (await this.#isThere(transaction, write, { row, there: write.events.length }));
+    return write.events.length > 0 && (await this.#hasFirstEvents(transaction, write, { row, there: write.events.length }));
   }
 
-  async #takenOver(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<ToolError> {
+  async #takenOverError(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<ToolError> {
     const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
     const by = owner === undefined ? "was claimed by another process and closed again" : `is claimed by ${owner.text} now`;
     return new ToolError("conflict", `Session ${name(write)} ${by}; this log can no longer write to it.`, {
@@ -228,7 +228,7 @@ export class LogWriter {
 }
 
 /** Whether a write only confirms that the session is still this owner's: see `EventLog.confirm`. */
-function isQuestion({ events, create, jobs, release }: LogWrite): boolean {
+function isConfirmation({ events, create, jobs, release }: LogWrite): boolean {
   return events.length === 0 && create === undefined && jobs === undefined && release !== true;
 }
 
@@ -236,15 +236,15 @@ function name({ sessionId }: LogWrite): string {
   return JSON.stringify(sessionId);
 }
 
-function refusal({ sessionId }: LogWrite, error: ToolError): LogRefusal {
+function toRefusal({ sessionId }: LogWrite, error: ToolError): LogRefusal {
   return { sessionId, error: error.toJSON() };
 }
 
-function littered(write: LogWrite): ToolError {
+function strayEventsError(write: LogWrite): ToolError {
   return new ToolError("corrupt_record", `Session ${name(write)} cannot be written: there are already events after its end.`);
 }
 
-function unfit(write: LogWrite, cause: unknown): ToolError {
+function unstorableError(write: LogWrite, cause: unknown): ToolError {
   return new ToolError("too_large", `Session ${name(write)} cannot be written: ${describeThrown(cause)}.`, { cause });
 }
 
@@ -254,18 +254,18 @@ function duplicate(write: LogWrite): ToolError {
   });
 }
 
-function removed(write: LogWrite): ToolError {
+function removedError(write: LogWrite): ToolError {
   return new ToolError(
     "conflict",
     `Session ${name(write)} was removed by another process, or the database lost it; this log can no longer write to it.`,
   );
 }
 
-function orphan(write: LogWrite, from: string): ToolError {
+function missingParentError(write: LogWrite, from: string): ToolError {
   return new ToolError("not_found", `Session ${name(write)} was not created: the store does not have ${from}, where it branches off.`);
 }
 
-function elsewhere(write: LogWrite, length: number): ToolError {
+function mismatchError(write: LogWrite, length: number): ToolError {
   return new ToolError(
     "conflict",
     `Session ${name(write)} has ${plural(length, "event")}, which do not match this log at position ${write.from}.`,

@@ -28,22 +28,22 @@ export interface MigrateOptions {
  * @throws ToolError `corrupt_record` if the tables are of a newer version or not of a store; `store_failed` if they may not be changed
  */
 export async function migrate(connection: SqlConnection, { upTo = CURRENT_VERSION, onDone }: MigrateOptions = {}): Promise<void> {
-  if ((await quickVersion(connection.tables)) === upTo) return requireSameSteps(connection, connection.tables);
+  if ((await tryReadVersion(connection.tables)) === upTo) return requireSameSteps(connection, connection.tables);
   for (;;) {
-    const steps = await connection.tables.transaction().execute((transaction) => runNext(transaction, connection, upTo));
+    const steps = await connection.tables.transaction().execute((transaction) => runNextSteps(transaction, connection, upTo));
     if (onDone !== undefined) steps.forEach(onDone);
     if (steps.length === 0 || steps.at(-1)?.version === upTo) return;
   }
 }
 
 /** Runs the next step, or all steps if the database is empty, within a transaction. Returns the steps that it ran. */
-export async function runNext(
+export async function runNextSteps(
   transaction: Transaction<Tables>,
   connection: SqlConnection,
   upTo: number = CURRENT_VERSION,
 ): Promise<readonly MigrationStep[]> {
   await connection.lockTables(transaction);
-  const version = await formatVersion(connection, transaction); // another process may have migrated meanwhile
+  const version = await readVersion(connection, transaction); // another process may have migrated meanwhile
   if (version > 0) await requireSameSteps(connection, transaction);
   const steps = stepsBetween(version, version === 0 ? upTo : Math.min(version + 1, upTo));
   if (version === 0) await createMigrationTable(transaction);
@@ -55,10 +55,10 @@ export async function runNext(
 }
 
 /** The version of the tables, 0 for an empty database, and the steps that are missing. @throws ToolError as `migrate` */
-export async function pendingSteps(
+export async function findPendingSteps(
   connection: SqlConnection,
 ): Promise<{ readonly version: number; readonly pending: readonly MigrationStep[] }> {
-  const version = await formatVersion(connection, connection.tables);
+  const version = await readVersion(connection, connection.tables);
   if (version > 0) await requireSameSteps(connection, connection.tables);
   return { version, pending: stepsBetween(version, CURRENT_VERSION) };
 }
@@ -70,7 +70,7 @@ function stepsBetween(version: number, upTo: number): readonly MigrationStep[] {
 /** Rejects a database whose sessions this version cannot read. @throws ToolError `corrupt_record` */
 export async function requireReadable(connection: SqlConnection): Promise<void> {
   const { tables, place } = connection;
-  if ((await quickVersion(tables)) === CURRENT_VERSION || (await formatVersion(connection, tables)) > 0) return;
+  if ((await tryReadVersion(tables)) === CURRENT_VERSION || (await readVersion(connection, tables)) > 0) return;
   throw new ToolError("corrupt_record", `${place} is empty: there is nothing to read.`, {
     hint: "Open it once for writing: that creates its tables.",
   });
@@ -79,8 +79,8 @@ export async function requireReadable(connection: SqlConnection): Promise<void> 
 /** Rejects tables that are not up to date, for a store that must not migrate them. @throws ToolError `corrupt_record` */
 export async function requireCurrent(connection: SqlConnection): Promise<void> {
   const { tables, place } = connection;
-  if ((await quickVersion(tables)) === CURRENT_VERSION) return requireSameSteps(connection, tables);
-  const version = await formatVersion(connection, tables);
+  if ((await tryReadVersion(tables)) === CURRENT_VERSION) return requireSameSteps(connection, tables);
+  const version = await readVersion(connection, tables);
   if (version === CURRENT_VERSION) return;
   const what = version === 0 ? "has no tables yet" : `has format version ${version}; this version of Haft works with ${CURRENT_VERSION}`;
   throw new ToolError("corrupt_record", `${place} ${what}.`, {
@@ -104,15 +104,15 @@ const PARTS = {
 /** Rejects a store that was opened for reading and whose version lacks the part. @throws ToolError `corrupt_record` */
 export async function requirePart({ tables, place }: SqlConnection, part: keyof typeof PARTS): Promise<void> {
   const { since, lack } = PARTS[part];
-  const version = await quickVersion(tables);
+  const version = await tryReadVersion(tables);
   if (version === undefined || version >= since) return;
   throw new ToolError("corrupt_record", `${place} has format version ${version}, which ${lack}.`, {
     hint: "Open it once for writing, or run haft store migrate: that brings it up to date.",
   });
 }
 
-/** The version of the tables; undefined if it cannot be read, and `formatVersion` must find out why. */
-async function quickVersion(tables: Kysely<Tables>): Promise<number | undefined> {
+/** The version of the tables; undefined if it cannot be read, and `readVersion` must find out why. */
+async function tryReadVersion(tables: Kysely<Tables>): Promise<number | undefined> {
   try {
     return await lastMigration(tables);
   } catch {
@@ -121,7 +121,7 @@ async function quickVersion(tables: Kysely<Tables>): Promise<number | undefined>
 }
 
 /** The version of the tables, 0 for an empty database. @throws ToolError `corrupt_record` */
-async function formatVersion(connection: SqlConnection, tables: Kysely<Tables>): Promise<number> {
+async function readVersion(connection: SqlConnection, tables: Kysely<Tables>): Promise<number> {
   const { place } = connection;
   const names = await connection.tableNames(tables);
   if (names.length === 0) return 0;

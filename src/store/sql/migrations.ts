@@ -1,7 +1,7 @@
 /** The steps that migrate a store's tables. */
 import type { CreateTableBuilder, SchemaModule, Transaction } from "kysely";
 import type { SqlConnection } from "./sql-connection.ts";
-import { listEarlierJobs } from "./earlier-jobs.ts";
+import { addEarlierJobs } from "./earlier-jobs.ts";
 import type { EventTable, Tables } from "./tables.ts";
 
 export interface Migration {
@@ -22,7 +22,7 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "jobs",
     async run(tables) {
       await createJobTable(tables);
-      await listEarlierJobs(tables);
+      await addEarlierJobs(tables);
     },
   },
   { name: "keys, refusals", run: createAccessTables },

@@ -1,25 +1,25 @@
 /** The owners of open sessions: one row for each store object, refreshed while its process lives. */
 import { hostname } from "node:os";
 import type { Kysely, Transaction } from "kysely";
-import { addToDescription, type ProcessDescription } from "../../core/process-store.ts";
+import { mergeDescription, type ProcessDescription } from "../../core/process-store.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { ClockWatch } from "./clock-watch.ts";
-import { valueOf } from "./database-time.ts";
-import { readMark } from "../records/feed-mark.ts";
+import { evaluateExpression } from "./database-time.ts";
+import { parseMark } from "../records/feed-mark.ts";
 import { HEARTBEATS_IN_LEASE } from "../records/store-options.ts";
 import type { SqlConnection } from "./sql-connection.ts";
-import { readableTime } from "../records/stored-text.ts";
+import { readStoredTime } from "../records/stored-text.ts";
 import type { OwnerTable, Tables } from "./tables.ts";
 
 /** How long owners that ended without closing are remembered: one day, in milliseconds. */
-const FORGOTTEN_MS = 86_400_000;
+const OWNER_RETENTION_MS = 86_400_000;
 
 /** An id that no owner has, so that a session with it counts as left open. */
-const GONE = "";
+const LEFT_OPEN_OWNER = "";
 
 /** The `owner` of a session whose claim is released. @param leavesOpen true if the next claim is to find the session left open */
-export function ownerAfter({ leavesOpen = false }: { readonly leavesOpen?: boolean | undefined }): string | null {
-  return leavesOpen ? GONE : null;
+export function ownerAfterRelease({ leavesOpen = false }: { readonly leavesOpen?: boolean | undefined }): string | null {
+  return leavesOpen ? LEFT_OPEN_OWNER : null;
 }
 
 /** An owner that is alive. */
@@ -58,7 +58,7 @@ export class Owner {
   /** The highest sequence number that readers of the feed have reached since the last heartbeat. */
   #readTo: number | undefined;
   /** Settles with the heartbeats in progress: one that arrived after `leave` would revive the owner. */
-  #beats: Promise<unknown> = Promise.resolve();
+  #heartbeats: Promise<unknown> = Promise.resolve();
 
   constructor(connection: SqlConnection) {
     this.#connection = connection;
@@ -80,46 +80,46 @@ export class Owner {
   async register(transaction: Transaction<Tables>): Promise<void> {
     if (this.#registered) return;
     const now = await this.#now(transaction);
-    const newId = await valueOf(this.#connection.randomText, transaction);
+    const newId = await evaluateExpression(this.#connection.randomText, transaction);
     const id = (this.#id ??= newId); // another transaction may have set it meanwhile
     if (!this.#isClockDoubtful)
       await transaction
         .deleteFrom("haft_owner")
-        .where("seen_at", "<", now - FORGOTTEN_MS)
+        .where("seen_at", "<", now - OWNER_RETENTION_MS)
         .execute();
-    if (this.#startedAt !== undefined) await forgetProcesses(transaction);
-    await this.#beat(transaction, id, now);
+    if (this.#startedAt !== undefined) await deleteStaleProcesses(transaction);
+    await this.#writeHeartbeat(transaction, id, now);
   }
 
   /** Notes that the transaction of `register` is committed. */
-  confirm(): void {
+  confirmRegistration(): void {
     this.#registered = true;
   }
 
   /** Adds to the description of this owner's process. */
   async announce(tables: Kysely<Tables>, description: ProcessDescription): Promise<void> {
-    this.#description = addToDescription(this.#description, description);
+    this.#description = mergeDescription(this.#description, description);
     this.#startedAt ??= await this.#now(tables);
-    if (this.#registered) return this.beat(tables);
+    if (this.#registered) return this.sendHeartbeat(tables);
     await tables.transaction().execute((transaction) => this.register(transaction));
-    this.confirm();
+    this.confirmRegistration();
   }
 
   /** Notes that a reader of the feed has read up to a mark. */
-  noteRead(mark: string): void {
-    this.#readTo = Math.max(this.#readTo ?? 0, readMark(mark).sequence);
+  recordRead(mark: string): void {
+    this.#readTo = Math.max(this.#readTo ?? 0, parseMark(mark).sequence);
   }
 
   /** Renews this owner's lease. */
-  async beat(tables: Kysely<Tables>): Promise<void> {
+  async sendHeartbeat(tables: Kysely<Tables>): Promise<void> {
     const id = this.#id;
     if (!this.#registered || id === undefined) return;
-    const beat = this.#now(tables).then((now) => this.#beat(tables, id, now));
-    this.#beats = Promise.allSettled([this.#beats, beat]);
-    await beat;
+    const sendHeartbeat = this.#now(tables).then((now) => this.#writeHeartbeat(tables, id, now));
+    this.#heartbeats = Promise.allSettled([this.#heartbeats, sendHeartbeat]);
+    await sendHeartbeat;
   }
 
-  async #beat(tables: Kysely<Tables>, id: string, now: number): Promise<void> {
+  async #writeHeartbeat(tables: Kysely<Tables>, id: string, now: number): Promise<void> {
     const { address = null, ...rest } = this.#description;
     await tables
       .insertInto("haft_owner")
@@ -144,9 +144,9 @@ export class Owner {
   }
 
   /** Releases everything by deleting the owner: the claims of a missing owner are free. */
-  async leave(tables: Kysely<Tables>): Promise<void> {
+  async unregister(tables: Kysely<Tables>): Promise<void> {
     this.#registered = false;
-    await this.#beats;
+    await this.#heartbeats;
     if (this.#id === undefined) return;
     if (this.#startedAt !== undefined) await tables.deleteFrom("haft_process").where("owner", "=", this.#id).execute();
     await tables.deleteFrom("haft_owner").where("id", "=", this.#id).execute();
@@ -165,7 +165,7 @@ export class Owner {
   }
 
   /** Filters the ids of owners that are gone. This owner never is. */
-  async gone(tables: Kysely<Tables>, ids: readonly string[]): Promise<readonly string[]> {
+  async filterGone(tables: Kysely<Tables>, ids: readonly string[]): Promise<readonly string[]> {
     const others = [...new Set(ids)].filter((id) => id !== this.#id);
     if (others.length === 0) return [];
     const rows = await this.#read(tables, others);
@@ -174,27 +174,27 @@ export class Owner {
   }
 
   /** The ids of all living owners. */
-  async living(tables: Kysely<Tables>): Promise<readonly string[]> {
+  async listLiving(tables: Kysely<Tables>): Promise<readonly string[]> {
     return (await this.#read(tables)).filter((row) => this.#isAlive(row)).map(({ id }) => id);
   }
 
   /** All owners, whether each is alive, and the descriptions they announced. */
-  async all(tables: Kysely<Tables>): Promise<readonly DescribedOwner[]> {
+  async listAll(tables: Kysely<Tables>): Promise<readonly DescribedOwner[]> {
     const rows = await this.#read(tables);
     const processes = await tables.selectFrom("haft_process").select(["owner", "started_at", "about", "events_behind"]).execute();
     const described = new Map(processes.map(({ owner, ...told }) => [owner, told]));
     return rows.map(({ now, ...row }) => {
       const { started_at = null, about = null, events_behind = null } = described.get(row.id) ?? {};
-      const seen = { ...row, seen_at: readableTime(row.seen_at), started_at, about, events_behind };
+      const seen = { ...row, seen_at: readStoredTime(row.seen_at), started_at, about, events_behind };
       const isAlive = row.id === this.#id || this.#isAlive({ ...seen, now });
       return { ...seen, isAlive, silentMs: Math.max(0, now - seen.seen_at) };
     });
   }
 
   /** Describes the other owners whose process runs, even if they have been silent: a stopped process may hold a lock of the database. */
-  async others(tables: Kysely<Tables>): Promise<readonly string[]> {
+  async describeOthers(tables: Kysely<Tables>): Promise<readonly string[]> {
     const rows = (await this.#read(tables)).toSorted((one, other) => one.seen_at - other.seen_at);
-    const running = rows.filter((row) => row.id !== this.#id && (this.#isHere(row) ? isRunning(row.pid) : this.#isAlive(row)));
+    const running = rows.filter((row) => row.id !== this.#id && (this.#isOnThisHost(row) ? isRunning(row.pid) : this.#isAlive(row)));
     return running.map(
       ({ pid, host, seen_at, now }) => `process ${pid} on host ${host}, last seen ${Math.round((now - seen_at) / 1_000)} s ago`,
     );
@@ -205,42 +205,42 @@ export class Owner {
    * the database's clock was set, all owners count as alive for the length of a lease: those that live have renewed it by then.
    */
   #isAlive(row: SeenOwner): boolean {
-    if (this.#isHere(row) && !isRunning(row.pid)) return false;
+    if (this.#isOnThisHost(row) && !isRunning(row.pid)) return false;
     const silentMs = row.now - row.seen_at;
     const { leaseMs } = this.#connection.liveness;
     if (Math.abs(silentMs) <= leaseMs) return true;
     // a time in the future shows that the clock was set back
-    return silentMs < 0 ? this.#watch.evenForMs < leaseMs : this.#isClockDoubtful;
+    return silentMs < 0 ? this.#watch.steadyForMs < leaseMs : this.#isClockDoubtful;
   }
 
   /** Whether a time that seems older than a lease may be recent, because the clock was set. */
   get #isClockDoubtful(): boolean {
-    return this.#watch.wasSet && this.#watch.evenForMs < this.#connection.liveness.leaseMs;
+    return this.#watch.wasSet && this.#watch.steadyForMs < this.#connection.liveness.leaseMs;
   }
 
-  #isHere({ host }: OwnerTable): boolean {
+  #isOnThisHost({ host }: OwnerTable): boolean {
     return this.#connection.liveness.seesProcesses && host === hostname();
   }
 
   /** Reads owners together with the database's time in one statement: between two, the clock might be set, or a connection be waited for. */
   async #read(tables: Kysely<Tables>, ids?: readonly string[]): Promise<readonly SeenOwner[]> {
     const all = tables.selectFrom("haft_owner").selectAll().select(this.#connection.databaseTime.as("now"));
-    return await this.#watch.reading(
+    return await this.#watch.measure(
       () => (ids === undefined ? all : all.where("id", "in", ids)).execute(),
       ([row]) => row?.now,
     );
   }
 
   #now(tables: Kysely<Tables>): Promise<number> {
-    return this.#watch.reading(
-      () => valueOf(this.#connection.databaseTime, tables),
+    return this.#watch.measure(
+      () => evaluateExpression(this.#connection.databaseTime, tables),
       (now) => now,
     );
   }
 }
 
 /** Deletes the descriptions of owners that no longer exist. */
-async function forgetProcesses(tables: Kysely<Tables>): Promise<void> {
+async function deleteStaleProcesses(tables: Kysely<Tables>): Promise<void> {
   const there = tables.selectFrom("haft_owner").select("id");
   await tables.deleteFrom("haft_process").where("owner", "not in", there).execute();
 }

@@ -5,73 +5,73 @@
  * and epoch: a session that was claimed, removed or damaged since is not written here.
  */
 import type { CompiledQuery, Kysely } from "kysely";
-import { rowsOf } from "./event-rows.ts";
-import { movedRecord } from "./checksum.ts";
+import { toEventRows } from "./event-rows.ts";
+import { advanceRecord } from "./checksum.ts";
 import type { JobChange } from "../records/job-changes.ts";
 import type { JobStatements } from "./job-statements.ts";
-import type { KnownRecords } from "./known-records.ts";
+import type { RecordCache } from "./known-records.ts";
 import type { LogWrite } from "../records/log-database.ts";
 import type { ImmediateSql, RunStatement } from "./sql-connection.ts";
-import { ownerAfter } from "./owner.ts";
+import { ownerAfterRelease } from "./owner.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 
-export interface QuickAppendsParts {
+export interface ImmediateAppendsOptions {
   readonly sql: ImmediateSql;
   readonly tables: Kysely<Tables>;
   readonly jobs: JobStatements;
-  readonly records: KnownRecords;
+  readonly records: RecordCache;
 }
 
-export class QuickAppends {
-  readonly #parts: QuickAppendsParts;
+export class ImmediateAppends {
+  readonly #parts: ImmediateAppendsOptions;
   /** Prepared when first needed, because the tables may not exist before. */
   #statements: { readonly insert: RunStatement; readonly move: RunStatement; readonly release: RunStatement } | undefined;
   readonly #preparedJobs = new Map<CompiledQuery, RunStatement>();
 
-  constructor(parts: QuickAppendsParts) {
+  constructor(parts: ImmediateAppendsOptions) {
     this.#parts = parts;
   }
 
   /** Writes a group in one transaction. Returns false, having written nothing, if any part is not an append to a known record. */
   writeAll(writes: readonly LogWrite[]): boolean {
     const { sql, records } = this.#parts;
-    if (!sql.isFree || !writes.every((write) => records.recordFor(write) !== undefined)) return false;
-    records.begin();
+    if (!sql.isIdle || !writes.every((write) => records.findRecordFor(write) !== undefined)) return false;
+    records.beginTransaction();
     if (!sql.write(() => writes.every((write) => this.append(write)))) return false;
-    records.confirm();
+    records.commit();
     return true;
   }
 
   /** Writes one session's part in the open transaction. Returns false, having written nothing, if it is not an append to a known record. */
   append(write: LogWrite): boolean {
     const { sql, tables, records } = this.#parts;
-    const row = records.recordFor(write);
+    const row = records.findRecordFor(write);
     if (row === undefined) return false;
     this.#statements ??= {
       insert: sql.prepare(insertEvent(tables)),
       move: sql.prepare(moveSession(tables)),
       release: sql.prepare(releaseSession(tables)),
     };
-    const events = rowsOf(write.events, row);
+    const events = toEventRows(write.events, row);
     const last = events.at(-1);
     if (last === undefined) {
       if (write.release !== true) return false;
-      this.#statements.release([ownerAfter(write), row.id, row.owner, row.epoch]);
+      this.#statements.release([ownerAfterRelease(write), row.id, row.owner, row.epoch]);
       return true;
     }
-    const session = movedRecord(row, last);
+    const session = advanceRecord(row, last);
     if (this.#statements.move([...newValues(session), ...allValues(row)]) === 0) return false;
     const { insert } = this.#statements;
     for (const { session, position, at, type, call_id, body, checksum } of events)
       insert([session, position, at, type, call_id, body, checksum]);
     if (write.jobs !== undefined) this.#writeJobs(row.id, write.jobs);
-    if (write.release === true) this.#statements.release([ownerAfter(write), row.id, row.owner, row.epoch]);
-    records.note(write.sessionId, session);
+    if (write.release === true) this.#statements.release([ownerAfterRelease(write), row.id, row.owner, row.epoch]);
+    records.stage(write.sessionId, session);
     return true;
   }
 
   #writeJobs(session: string, changes: readonly JobChange[]): void {
-    for (const { query, parameters } of changes.flatMap((change) => this.#parts.jobs.all(session, change))) {
+    for (const { query, parameters } of changes.flatMap((change) => this.#parts.jobs.statementsFor(session, change))) {
       let run = this.#preparedJobs.get(query);
       if (run === undefined) this.#preparedJobs.set(query, (run = this.#parts.sql.prepare(query)));
       run(parameters);

@@ -7,7 +7,7 @@ export interface Generation {
 }
 
 /** The resources whose generations determine the versions of the given ones. */
-export function resourcesAround(resources: readonly string[]): ReadonlySet<string> {
+export function withOuterResources(resources: readonly string[]): ReadonlySet<string> {
   return new Set(resources.flatMap((resource) => [resource, ...outerResources(resource)]));
 }
 

@@ -18,7 +18,7 @@ export interface TableShape {
 export interface SchemaShape {
   readonly tables: ReadonlyMap<string, TableShape>;
   /** Missing parts that only one of the databases has, described as text. */
-  readonly lacks: readonly string[];
+  readonly missing: readonly string[];
 }
 
 export interface ColumnRow {
@@ -45,7 +45,7 @@ export interface ReferenceRow {
 }
 
 /** Columns of keys count as required, whether or not the database says so. */
-export function shapeOf(rows: {
+export function toTableShapes(rows: {
   readonly columns: readonly ColumnRow[];
   readonly indexes: readonly IndexRow[];
   readonly references: readonly ReferenceRow[];

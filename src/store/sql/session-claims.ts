@@ -2,10 +2,10 @@
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
 import type { LogOptions } from "../../core/store.ts";
-import type { ClaimAnswer, ClaimRequest, ClaimSight } from "../records/log-database.ts";
+import type { ClaimAnswer, ClaimRequest, ClaimFacts } from "../records/log-database.ts";
 import type { FoundSession, LogReader } from "./log-reader.ts";
 import type { Owner } from "./owner.ts";
-import { readableText, storedText } from "../records/stored-text.ts";
+import { parseStoredTextOrRaw, toStoredText } from "../records/stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 
 /** Number of events verified in one transaction, between which others may write. */
@@ -13,10 +13,10 @@ const VERIFIED_AT_ONCE = 5_000;
 /** Maximum number of events verified in the transaction that claims. */
 const VERIFIED_WITH_CLAIM = 500;
 /** A hint for development servers, which load a changed module again and leave its earlier stores open. */
-const LOADED_AGAIN =
+const RELOADED_HINT =
   "That is another store in this process, or a container with the same host name: if modules are reloaded, keep the runtime on globalThis. ";
 
-export interface SessionClaimsParts {
+export interface SessionClaimsOptions {
   readonly owner: Owner;
   readonly reader: LogReader;
   /** Called with the record of each claimed session. */
@@ -24,35 +24,35 @@ export interface SessionClaimsParts {
 }
 
 /** State kept across the retries of a claim: after a try whose answer was lost, this owner already has the session. */
-export interface FoundBefore {
+export interface ClaimRetryState {
   wasLeftOpen: boolean;
 }
 
 export class SessionClaims {
   readonly #owner: Owner;
   readonly #reader: LogReader;
-  readonly #onClaim: SessionClaimsParts["onClaim"];
+  readonly #onClaim: SessionClaimsOptions["onClaim"];
 
-  constructor({ owner, reader, onClaim }: SessionClaimsParts) {
+  constructor({ owner, reader, onClaim }: SessionClaimsOptions) {
     this.#owner = owner;
     this.#reader = reader;
     this.#onClaim = onClaim;
   }
 
-  async claim(tables: Kysely<Tables>, request: ClaimRequest, before: FoundBefore): Promise<ClaimAnswer> {
-    const { verified, length } = await lookAt(tables, (transaction) => this.#verify(transaction, request));
+  async claim(tables: Kysely<Tables>, request: ClaimRequest, before: ClaimRetryState): Promise<ClaimAnswer> {
+    const { verified, length } = await runInSnapshot(tables, (transaction) => this.#verify(transaction, request));
     if (length - verified > VERIFIED_WITH_CLAIM) return { claimed: false, verified };
-    const row = await tables.transaction().execute((transaction) => this.#take(transaction, { ...request, verified }, before));
+    const row = await tables.transaction().execute((transaction) => this.#claimInTransaction(transaction, { ...request, verified }, before));
     if (row === undefined) return { claimed: false, verified };
-    this.#owner.confirm();
+    this.#owner.confirmRegistration();
     this.#onClaim(request.sessionId, row);
-    return claimedAs(row, before);
+    return toClaimAnswer(row, before);
   }
 
   /** Takes a session for this owner, so that no other can claim it until the transaction ends. Returns false if there is none. */
-  async takeFree(transaction: Transaction<Tables>, sessionId: string): Promise<boolean> {
+  async lockSession(transaction: Transaction<Tables>, sessionId: string): Promise<boolean> {
     for (let before: SessionTable | undefined; ;) {
-      const found = await this.#reader.find(transaction, storedText(sessionId));
+      const found = await this.#reader.find(transaction, toStoredText(sessionId));
       if (found === undefined) return false;
       const { row } = found;
       await this.#requireFree(transaction, sessionId, row);
@@ -65,18 +65,18 @@ export class SessionClaims {
 
   /** Verifies the next events of a log that may be claimed. */
   async #verify(transaction: Transaction<Tables>, request: ClaimRequest): Promise<{ readonly verified: number; readonly length: number }> {
-    const { row } = await this.#claimable(transaction, request);
+    const { row } = await this.#findClaimable(transaction, request);
     if (row.length - request.verified <= VERIFIED_WITH_CLAIM) return { verified: request.verified, length: row.length };
     return { verified: await this.#verifyPage(transaction, request), length: row.length };
   }
 
   /** Undefined if another claim came first: the caller must check again whether the session may be claimed. */
-  async #take(transaction: Transaction<Tables>, request: ClaimRequest, before: FoundBefore): Promise<SessionTable | undefined> {
-    const found = await this.#claimable(transaction, request);
+  async #claimInTransaction(transaction: Transaction<Tables>, request: ClaimRequest, before: ClaimRetryState): Promise<SessionTable | undefined> {
+    const found = await this.#findClaimable(transaction, request);
     before.wasLeftOpen ||= await this.#isLeftOpen(transaction, found.row);
     await this.#owner.register(transaction);
     if (!(await this.#fence(transaction, found.row))) return undefined;
-    const { row } = await this.#claimable(transaction, { ...request, takeOver: true }); // as its last owner left it
+    const { row } = await this.#findClaimable(transaction, { ...request, takeOver: true }); // as its last owner left it
     let verified = request.verified;
     while (verified < row.length) verified = await this.#verifyPage(transaction, { ...request, verified });
     return row;
@@ -94,8 +94,8 @@ export class SessionClaims {
     return numUpdatedRows === 1n;
   }
 
-  async #claimable(transaction: Transaction<Tables>, { sessionId, takeOver }: ClaimRequest): Promise<FoundSession> {
-    const found = await this.#reader.find(transaction, storedText(sessionId));
+  async #findClaimable(transaction: Transaction<Tables>, { sessionId, takeOver }: ClaimRequest): Promise<FoundSession> {
+    const found = await this.#reader.find(transaction, toStoredText(sessionId));
     if (found === undefined) throw notFound(sessionId);
     if (!takeOver) await this.#requireFree(transaction, sessionId, found.row);
     if (found.damage !== undefined) throw damaged(sessionId, await this.#soundLength(transaction, found), found.damage);
@@ -104,7 +104,7 @@ export class SessionClaims {
 
   /** Verifies a page. Returns the number of events known to be sound. */
   async #verifyPage(transaction: Transaction<Tables>, { sessionId, verified }: ClaimRequest): Promise<number> {
-    const found = await this.#reader.find(transaction, storedText(sessionId));
+    const found = await this.#reader.find(transaction, toStoredText(sessionId));
     if (found === undefined) throw notFound(sessionId);
     const page = await this.#reader.read(transaction, found, { from: verified + 1, limit: VERIFIED_AT_ONCE });
     const sound = verified + page.bodies.length;
@@ -129,22 +129,22 @@ export class SessionClaims {
     const living = await this.#owner.describe(transaction, owner);
     if (living === undefined) return;
     throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${living.text}.`, {
-      operatorHint: `${living.mayBeThisProcess ? LOADED_AGAIN : ""}Close it there, or claim it with takeOver: the session that is open there can then no longer write.`,
+      operatorHint: `${living.mayBeThisProcess ? RELOADED_HINT : ""}Close it there, or claim it with takeOver: the session that is open there can then no longer write.`,
     });
   }
 }
 
-export function claimedAs(row: SessionTable, seen: ClaimSight): ClaimAnswer {
+export function toClaimAnswer(row: SessionTable, seen: ClaimFacts): ClaimAnswer {
   return { claimed: true, length: row.length, options: optionsOf(row), epoch: row.epoch, ...seen };
 }
 
 /** Runs several statements on one snapshot of the tables. */
-export function lookAt<Result>(tables: Kysely<Tables>, look: (transaction: Transaction<Tables>) => Promise<Result>): Promise<Result> {
+export function runInSnapshot<Result>(tables: Kysely<Tables>, look: (transaction: Transaction<Tables>) => Promise<Result>): Promise<Result> {
   return tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(look);
 }
 
 export function optionsOf({ created_at, durability, parent_id, parent_length }: SessionTable): LogOptions {
-  const parent = parent_id === null ? {} : { parent: { sessionId: readableText(parent_id), length: parent_length } };
+  const parent = parent_id === null ? {} : { parent: { sessionId: parseStoredTextOrRaw(parent_id), length: parent_length } };
   return { at: created_at, durability: durability === "async" ? "async" : "sync", ...parent };
 }
 

@@ -1,7 +1,7 @@
 /** Keys, refused requests, audited calls and keyed requests in SQL tables. The statements work on every database that Kysely supports. */
 import type { Kysely, Transaction } from "kysely";
 import {
-  KEYED_REQUEST_KEPT_MS,
+  KEYED_REQUEST_RETENTION_MS,
   MAX_REFUSALS,
   type AccessStore,
   type AuditedCall,
@@ -15,9 +15,9 @@ import {
   type RevokeKeyRequest,
   type StoredKey,
 } from "../../core/access-store.ts";
-import { DEFAULT_ACCESS_LIMIT, DAY_MS, callPage, readCall, readKey, readRefusal, readRequest, takenKey } from "./access-rows.ts";
+import { DEFAULT_ACCESS_LIMIT, DAY_MS, callPage, readCall, readKey, readRefusal, readRequest, duplicateKeyError } from "./access-rows.ts";
 import { lockCounter } from "./counters.ts";
-import { storedText } from "../records/stored-text.ts";
+import { toStoredText } from "../records/stored-text.ts";
 import type { RefusalTable, Tables } from "./tables.ts";
 
 /** Maximum number of rows inserted by one statement. */
@@ -36,11 +36,11 @@ export class SqlAccess implements AccessStore {
 
   addKey({ revokedAt, ...key }: StoredKey): Promise<void> {
     return this.#tables.transaction().execute(async (tables) => {
-      const id = storedText(key.id);
+      const id = toStoredText(key.id);
       const body = JSON.stringify(key);
       const taken = await tables.selectFrom("haft_key").select("body").where("id", "=", id).executeTakeFirst();
       if (taken?.body === body) return; // the answer to the first commit was lost, and this is a retry
-      if (taken !== undefined) throw takenKey(key.id);
+      if (taken !== undefined) throw duplicateKeyError(key.id);
       const forgotten = Math.trunc(key.createdAt - DAY_MS);
       await tables.deleteFrom("haft_key").where("session", "is not", null).where("expires_at", "<", forgotten).execute();
       await tables
@@ -48,7 +48,7 @@ export class SqlAccess implements AccessStore {
         .values({
           id,
           created_at: Math.trunc(key.createdAt),
-          session: key.sessionId === undefined ? null : storedText(key.sessionId),
+          session: key.sessionId === undefined ? null : toStoredText(key.sessionId),
           expires_at: key.expiresAt === undefined ? null : Math.trunc(key.expiresAt),
           revoked_at: revokedAt === undefined ? null : Math.trunc(revokedAt),
           body,
@@ -58,13 +58,13 @@ export class SqlAccess implements AccessStore {
   }
 
   async key(id: string): Promise<StoredKey | undefined> {
-    const row = await this.#tables.selectFrom("haft_key").selectAll().where("id", "=", storedText(id)).executeTakeFirst();
+    const row = await this.#tables.selectFrom("haft_key").selectAll().where("id", "=", toStoredText(id)).executeTakeFirst();
     return row === undefined ? undefined : readKey(row);
   }
 
   async keys({ sessionKeys = false, sessionId, limit = DEFAULT_ACCESS_LIMIT }: KeyQuery = {}): Promise<readonly StoredKey[]> {
     let newest = this.#tables.selectFrom("haft_key").selectAll().orderBy("created_at", "desc").orderBy("id").limit(limit);
-    if (sessionId !== undefined) newest = newest.where("session", "=", storedText(sessionId));
+    if (sessionId !== undefined) newest = newest.where("session", "=", toStoredText(sessionId));
     else if (!sessionKeys) newest = newest.where("session", "is", null);
     return (await newest.execute()).map(readKey);
   }
@@ -73,7 +73,7 @@ export class SqlAccess implements AccessStore {
     const { numUpdatedRows } = await this.#tables
       .updateTable("haft_key")
       .set({ revoked_at: Math.trunc(at) })
-      .where("id", "=", storedText(id))
+      .where("id", "=", toStoredText(id))
       .where("revoked_at", "is", null)
       .executeTakeFirst();
     return numUpdatedRows > 0n;
@@ -86,7 +86,7 @@ export class SqlAccess implements AccessStore {
   async refusals({ since, principal, limit = DEFAULT_ACCESS_LIMIT }: RefusalQuery = {}): Promise<readonly RefusedRequest[]> {
     let newest = this.#tables.selectFrom("haft_refusal").selectAll().orderBy("number", "desc").limit(limit);
     if (since !== undefined) newest = newest.where("at", ">=", since);
-    if (principal !== undefined) newest = newest.where("principal", "=", storedText(principal));
+    if (principal !== undefined) newest = newest.where("principal", "=", toStoredText(principal));
     return (await newest.execute()).map(readRefusal);
   }
 
@@ -103,7 +103,7 @@ export class SqlAccess implements AccessStore {
       .limit(limit + 1);
     if (since !== undefined) newest = newest.where("at", ">=", since);
     if (until !== undefined) newest = newest.where("at", "<", until);
-    if (principal !== undefined) newest = newest.where("principal", "=", storedText(principal));
+    if (principal !== undefined) newest = newest.where("principal", "=", toStoredText(principal));
     if (after !== undefined)
       newest = newest
         .where("at", "<=", after.at) // lets the index be used
@@ -135,9 +135,9 @@ export class SqlAccess implements AccessStore {
 
   async beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined> {
     const { key, fingerprint, at, holder, after } = request;
-    const begins = { fingerprint: storedText(fingerprint), at: Math.trunc(at), answer: null, holder, beats: 0 };
-    const row = { key: storedText(key), ...begins };
-    const old = row.at - KEYED_REQUEST_KEPT_MS;
+    const begins = { fingerprint: toStoredText(fingerprint), at: Math.trunc(at), answer: null, holder, beats: 0 };
+    const row = { key: toStoredText(key), ...begins };
+    const old = row.at - KEYED_REQUEST_RETENTION_MS;
     for (;;) {
       const begun = await this.#tables
         .insertInto("haft_request")
@@ -169,7 +169,7 @@ export class SqlAccess implements AccessStore {
     const { numUpdatedRows } = await this.#tables
       .updateTable("haft_request")
       .set(({ eb }) => ({ beats: eb("beats", "+", 1) }))
-      .where("key", "=", storedText(key))
+      .where("key", "=", toStoredText(key))
       .where("holder", "=", holder)
       .executeTakeFirst();
     return numUpdatedRows > 0n;
@@ -179,7 +179,7 @@ export class SqlAccess implements AccessStore {
     await this.#tables
       .updateTable("haft_request")
       .set({ holder: null })
-      .where("key", "=", storedText(key))
+      .where("key", "=", toStoredText(key))
       .where("holder", "=", holder)
       .execute();
   }
@@ -187,12 +187,12 @@ export class SqlAccess implements AccessStore {
   async answerRequest({ key, answer }: { readonly key: string; readonly answer: string }): Promise<string | undefined> {
     const { numUpdatedRows } = await this.#tables
       .updateTable("haft_request")
-      .set({ answer: storedText(answer), holder: null })
-      .where("key", "=", storedText(key))
+      .set({ answer: toStoredText(answer), holder: null })
+      .where("key", "=", toStoredText(key))
       .where("answer", "is", null)
       .executeTakeFirst();
     if (numUpdatedRows > 0n) return undefined;
-    const known = await this.#tables.selectFrom("haft_request").selectAll().where("key", "=", storedText(key)).executeTakeFirst();
+    const known = await this.#tables.selectFrom("haft_request").selectAll().where("key", "=", toStoredText(key)).executeTakeFirst();
     return known === undefined ? undefined : readRequest(key, known).answer;
   }
 
@@ -202,7 +202,7 @@ export class SqlAccess implements AccessStore {
 }
 
 function rowOf(number: number, body: RefusedRequest | AuditedCall): RefusalTable {
-  const principal = body.principal === undefined ? null : storedText(body.principal);
+  const principal = body.principal === undefined ? null : toStoredText(body.principal);
   return { number, at: Math.trunc(body.at), principal, body: JSON.stringify(body) };
 }
 

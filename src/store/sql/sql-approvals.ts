@@ -12,16 +12,16 @@ import type {
 } from "../../core/approval-store.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
-import { Gathered } from "../records/gathered.ts";
-import { meantCalls } from "../records/meant-calls.ts";
-import { answerText, keptQuestion, readApproval, readListed, readPreview, readRule } from "./approval-rows.ts";
+import { Batcher } from "../records/gathered.ts";
+import { createCallFilter } from "../records/meant-calls.ts";
+import { encodeAnswer, withDatabaseExpiry, readApproval, readListedApproval, readPreview, readRule } from "./approval-rows.ts";
 import { lockCounter } from "./counters.ts";
-import { databaseTimeIn, valueOf } from "./database-time.ts";
+import { databaseTimeAfter, evaluateExpression } from "./database-time.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
-import { keepMessage } from "./sql-webhooks.ts";
-import { originalText, storedText } from "../records/stored-text.ts";
-import { approvalAsked } from "../records/webhook-messages.ts";
+import { enqueueMessage } from "./sql-webhooks.ts";
+import { parseStoredText, toStoredText } from "../records/stored-text.ts";
+import { createApprovalMessage } from "../records/webhook-messages.ts";
 import type { ApprovalTable, Tables } from "./tables.ts";
 
 type QuestionRow = Omit<ApprovalTable, "expires_at"> & { readonly expires_at: RawBuilder<number> | null };
@@ -40,12 +40,12 @@ export class SqlApprovals implements ApprovalStore {
   readonly #connection: SqlConnection;
   readonly #owner: Owner;
   /** Batches the look-ups of open questions of sessions that are resumed at the same time. */
-  readonly #openIn: Gathered<string, readonly Pick<ApprovalTable, "id" | "owner" | "session" | "call_id">[]>;
+  readonly #openIn: Batcher<string, readonly Pick<ApprovalTable, "id" | "owner" | "session" | "call_id">[]>;
 
   constructor(connection: SqlConnection, owner: Owner) {
     this.#connection = connection;
     this.#owner = owner;
-    this.#openIn = new Gathered((sessions) => {
+    this.#openIn = new Batcher((sessions) => {
       const open = connection.tables.selectFrom("haft_approval").select(["id", "owner", "session", "call_id"]).where("status", "=", "open");
       return open.where("session", "in", [...sessions]).execute();
     });
@@ -53,8 +53,8 @@ export class SqlApprovals implements ApprovalStore {
 
   async put(question: NewApproval): Promise<ApprovalRecord> {
     const row = await this.#write((tables) => this.#put(tables, question));
-    this.#owner.confirm();
-    const living = await this.#living([row]);
+    this.#owner.confirmRegistration();
+    const living = await this.#describeLivingOwners([row]);
     return readApproval(row, await this.#now(), row.status === "open" ? living.get(row.owner) : undefined);
   }
 
@@ -62,7 +62,7 @@ export class SqlApprovals implements ApprovalStore {
     await this.#owner.register(tables);
     await this.#requireOwn(tables, question.sessionId);
     await lockCounter(tables, "approvals"); // otherwise two transactions could read the same last position
-    const id = storedText(question.id);
+    const id = toStoredText(question.id);
     const kept = await tables.selectFrom("haft_approval").selectAll().where("id", "=", id).executeTakeFirst();
     const isAnswered = kept?.status === "allowed" || kept?.status === "denied";
     if (isAnswered && kept.digest === question.digest && kept.owner !== this.#owner.id) return kept;
@@ -73,12 +73,12 @@ export class SqlApprovals implements ApprovalStore {
     const row = {
       id,
       position: (last?.position ?? 0) + 1,
-      session: storedText(question.sessionId),
-      call_id: storedText(question.callId),
-      tool: storedText(question.toolName),
+      session: toStoredText(question.sessionId),
+      call_id: toStoredText(question.callId),
+      tool: toStoredText(question.toolName),
       digest: question.digest,
       status: "open",
-      expires_at: question.expiresAt === undefined ? null : databaseTimeIn(question.expiresAt - question.askedAt, this.#connection),
+      expires_at: question.expiresAt === undefined ? null : databaseTimeAfter(question.expiresAt - question.askedAt, this.#connection),
       owner: this.#owner.id ?? "",
       question: JSON.stringify(question),
       answer: null,
@@ -87,7 +87,7 @@ export class SqlApprovals implements ApprovalStore {
     };
     const put = await this.#putRow(tables, row, kept);
     if (put === undefined) return this.#put(tables, question); // it was answered meanwhile
-    await keepMessage(tables, approvalAsked(keptQuestion(question, put)));
+    await enqueueMessage(tables, createApprovalMessage(withDatabaseExpiry(question, put)));
     return put;
   }
 
@@ -109,10 +109,10 @@ export class SqlApprovals implements ApprovalStore {
       .orderBy("position", isOldest ? "asc" : "desc")
       .limit(limit);
     if (statuses !== undefined) rows = rows.where((row) => row.or(statuses.map((status) => hasStatus(row, status, now))));
-    if (ids !== undefined) rows = rows.where("id", "in", ids.map(storedText));
-    if (sessionId !== undefined) rows = rows.where("session", "=", storedText(sessionId));
-    if (callId !== undefined) rows = rows.where("call_id", "=", storedText(callId));
-    if (toolName !== undefined) rows = rows.where("tool", "=", storedText(toolName));
+    if (ids !== undefined) rows = rows.where("id", "in", ids.map(toStoredText));
+    if (sessionId !== undefined) rows = rows.where("session", "=", toStoredText(sessionId));
+    if (callId !== undefined) rows = rows.where("call_id", "=", toStoredText(callId));
+    if (toolName !== undefined) rows = rows.where("tool", "=", toStoredText(toolName));
     if (after !== undefined) rows = rows.where("position", isOldest ? ">" : "<", after);
     return this.#read(await rows.execute(), now);
   }
@@ -121,8 +121,8 @@ export class SqlApprovals implements ApprovalStore {
     return this.#write(async (tables) => {
       let open = tables
         .updateTable("haft_approval")
-        .set({ status: end.status, answer: answerText(end), wants_preview: 0 })
-        .where("id", "=", storedText(end.id))
+        .set({ status: end.status, answer: encodeAnswer(end), wants_preview: 0 })
+        .where("id", "=", toStoredText(end.id))
         .where("digest", "=", end.digest)
         .where("status", "=", "open");
       if (end.status === "allowed" || end.status === "denied")
@@ -140,7 +140,7 @@ export class SqlApprovals implements ApprovalStore {
     await this.#connection.tables
       .updateTable("haft_approval")
       .set({ owner: "", wants_preview: 0 })
-      .where("id", "=", storedText(id))
+      .where("id", "=", toStoredText(id))
       .where("digest", "=", digest)
       .where("position", "=", position)
       .where("owner", "=", this.#owner.id ?? "")
@@ -148,8 +148,8 @@ export class SqlApprovals implements ApprovalStore {
   }
 
   async withdrawAbandoned({ sessionId, at, callIds, exceptCallIds }: AbandonedQuestions): Promise<number> {
-    const session = storedText(sessionId);
-    const isMeant = meantCalls(callIds?.map(storedText), exceptCallIds?.map(storedText));
+    const session = toStoredText(sessionId);
+    const isMeant = createCallFilter(callIds?.map(toStoredText), exceptCallIds?.map(toStoredText));
     const open = (await this.#openIn.add(session)).filter((row) => row.session === session && isMeant(row.call_id));
     if (open.length === 0) return 0;
     return (await this.#withdraw(await this.#abandoned(open), at)) + (await this.#withdrawOfOthers(open, { session, at }));
@@ -178,7 +178,7 @@ export class SqlApprovals implements ApprovalStore {
 
   /** @throws ToolError `conflict` if another owner has claimed the session */
   async #requireOwn(tables: Transaction<Tables>, sessionId: string): Promise<void> {
-    const row = await tables.selectFrom("haft_session").select("owner").where("id", "=", storedText(sessionId)).executeTakeFirst();
+    const row = await tables.selectFrom("haft_session").select("owner").where("id", "=", toStoredText(sessionId)).executeTakeFirst();
     if (row === undefined || row.owner === null || row.owner === this.#owner.id) return;
     throw new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed by another process, which now asks its questions.`, {
       operatorHint: "Answer them in that process, or claim the session again to continue it here.",
@@ -193,7 +193,7 @@ export class SqlApprovals implements ApprovalStore {
       .orderBy("created_at")
       .orderBy("id");
     if (sessionId !== undefined)
-      rows = rows.where((row) => row.or([row("session", "is", null), row("session", "=", storedText(sessionId))]));
+      rows = rows.where((row) => row.or([row("session", "is", null), row("session", "=", toStoredText(sessionId))]));
     return (await rows.execute()).map(readRule);
   }
 
@@ -201,7 +201,7 @@ export class SqlApprovals implements ApprovalStore {
     try {
       await insertRule(this.#connection.tables, rule);
     } catch (thrown: unknown) {
-      if (!this.#connection.isTaken(thrown)) throw thrown;
+      if (!this.#connection.isKeyTaken(thrown)) throw thrown;
       throw new ToolError("duplicate", `An approval rule ${JSON.stringify(rule.id)} already exists.`, { cause: thrown });
     }
   }
@@ -209,7 +209,7 @@ export class SqlApprovals implements ApprovalStore {
   async removeRule(id: string): Promise<boolean> {
     const { numDeletedRows } = await this.#connection.tables
       .deleteFrom("haft_approval_rule")
-      .where("id", "=", storedText(id))
+      .where("id", "=", toStoredText(id))
       .executeTakeFirst();
     return numDeletedRows > 0n;
   }
@@ -218,7 +218,7 @@ export class SqlApprovals implements ApprovalStore {
     const { numUpdatedRows } = await this.#connection.tables
       .updateTable("haft_approval")
       .set({ wants_preview: 1 })
-      .where("id", "=", storedText(id))
+      .where("id", "=", toStoredText(id))
       .where("digest", "=", digest)
       .where("status", "=", "open")
       .executeTakeFirst();
@@ -235,14 +235,14 @@ export class SqlApprovals implements ApprovalStore {
       .where("wants_preview", "=", 1)
       .where("owner", "=", owner)
       .execute();
-    return rows.map(({ id }) => originalText(id));
+    return rows.map(({ id }) => parseStoredText(id));
   }
 
   async keepPreview({ id, digest, preview }: Parameters<ApprovalStore["keepPreview"]>[0]): Promise<void> {
     await this.#connection.tables
       .updateTable("haft_approval")
       .set({ wants_preview: 0, preview: JSON.stringify(preview) })
-      .where("id", "=", storedText(id))
+      .where("id", "=", toStoredText(id))
       .where("digest", "=", digest)
       .execute();
   }
@@ -251,7 +251,7 @@ export class SqlApprovals implements ApprovalStore {
     const row = await this.#connection.tables
       .selectFrom("haft_approval")
       .select("preview")
-      .where("id", "=", storedText(id))
+      .where("id", "=", toStoredText(id))
       .executeTakeFirst();
     return row === undefined || row.preview === null ? undefined : readPreview(id, row.preview);
   }
@@ -279,7 +279,7 @@ export class SqlApprovals implements ApprovalStore {
 
   /** Filters the questions that no living process waits for. */
   async #abandoned(open: readonly AskedBy[]): Promise<readonly AskedBy[]> {
-    const living = await this.#living(open);
+    const living = await this.#describeLivingOwners(open);
     return open.filter(({ owner }) => living.get(owner) === undefined);
   }
 
@@ -305,11 +305,11 @@ export class SqlApprovals implements ApprovalStore {
   }
 
   async #read(rows: readonly ApprovalTable[], now: number): Promise<readonly ApprovalRecord[]> {
-    const living = await this.#living(rows.filter(({ status }) => status === "open"));
-    return rows.map((row) => readListed(row, now, row.status === "open" ? living.get(row.owner) : undefined));
+    const living = await this.#describeLivingOwners(rows.filter(({ status }) => status === "open"));
+    return rows.map((row) => readListedApproval(row, now, row.status === "open" ? living.get(row.owner) : undefined));
   }
 
-  async #living(rows: readonly Pick<AskedBy, "owner">[]): Promise<ReadonlyMap<string, string | undefined>> {
+  async #describeLivingOwners(rows: readonly Pick<AskedBy, "owner">[]): Promise<ReadonlyMap<string, string | undefined>> {
     const living = new Map<string, string | undefined>();
     for (const { owner } of rows)
       if (!living.has(owner)) living.set(owner, (await this.#owner.describe(this.#connection.tables, owner))?.text);
@@ -317,7 +317,7 @@ export class SqlApprovals implements ApprovalStore {
   }
 
   #now(): Promise<number> {
-    return valueOf(this.#connection.databaseTime, this.#connection.tables);
+    return evaluateExpression(this.#connection.databaseTime, this.#connection.tables);
   }
 
   #write<Result>(run: (tables: Transaction<Tables>) => Promise<Result>): Promise<Result> {
@@ -327,8 +327,8 @@ export class SqlApprovals implements ApprovalStore {
 
 /** Whether the question has ended with exactly this end: the answer to the first commit was lost, and this is a retry. */
 async function isEnded(tables: Kysely<Tables>, end: ApprovalEnd): Promise<boolean> {
-  const same = tables.selectFrom("haft_approval").select("id").where("id", "=", storedText(end.id)).where("digest", "=", end.digest);
-  return (await same.where("status", "=", end.status).where("answer", "=", answerText(end)).executeTakeFirst()) !== undefined;
+  const same = tables.selectFrom("haft_approval").select("id").where("id", "=", toStoredText(end.id)).where("digest", "=", end.digest);
+  return (await same.where("status", "=", end.status).where("answer", "=", encodeAnswer(end)).executeTakeFirst()) !== undefined;
 }
 
 /** Deletes the questions and rules of a session that is removed. */
@@ -339,8 +339,8 @@ export async function removeApprovals(tables: Kysely<Tables>, session: string): 
 
 async function insertRule(tables: Kysely<Tables>, rule: ApprovalRule): Promise<void> {
   const { id, sessionId, expiresAt = null, createdAt } = rule;
-  const session = sessionId === undefined ? null : storedText(sessionId);
-  const row = { id: storedText(id), session, expires_at: expiresAt, created_at: createdAt, rule: JSON.stringify(rule) };
+  const session = sessionId === undefined ? null : toStoredText(sessionId);
+  const row = { id: toStoredText(id), session, expires_at: expiresAt, created_at: createdAt, rule: JSON.stringify(rule) };
   await tables.insertInto("haft_approval_rule").values(row).execute();
 }
 

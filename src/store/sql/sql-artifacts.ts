@@ -1,6 +1,6 @@
 /** Artifacts in a SQL table, one row for each distinct content. */
 import type { Artifact, ArtifactStore } from "../../core/artifact.ts";
-import { checkedArtifact } from "../records/checked-artifact.ts";
+import { checkArtifact } from "../records/checked-artifact.ts";
 import { requirePart } from "./migrate.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 
@@ -26,7 +26,7 @@ export class SqlArtifacts implements ArtifactStore {
       .select(["media_type", "data"])
       .where("id", "=", id)
       .executeTakeFirst();
-    return row === undefined ? undefined : checkedArtifact({ id, mediaType: row.media_type, data: row.data }, this.#connection.place);
+    return row === undefined ? undefined : checkArtifact({ id, mediaType: row.media_type, data: row.data }, this.#connection.place);
   }
 
   async prune({ before }: { readonly before: number }): Promise<number> {

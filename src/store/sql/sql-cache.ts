@@ -5,15 +5,15 @@ import type { CacheRecord } from "../../core/store.ts";
 import { cacheChecksum } from "./checksum.ts";
 import { lockCounter, setCounter } from "./counters.ts";
 import type { Owner } from "./owner.ts";
-import { generationsOfWrite, resourcesAround, versionOf, type Generation } from "./resource-versions.ts";
-import { originalText, originalTexts, storedKey, storedText, storedTexts, storedTime } from "../records/stored-text.ts";
+import { generationsOfWrite, withOuterResources, versionOf, type Generation } from "./resource-versions.ts";
+import { parseStoredText, parseStoredTexts, toStoredKey, toStoredText, toStoredTexts, toStoredTime } from "../records/stored-text.ts";
 import type { CacheTable, GenerationTable, Tables } from "./tables.ts";
 import type { ImmediateSql, RunStatement } from "./sql-connection.ts";
 import { withParameters } from "./with-parameters.ts";
 
-/** Maximum number of rows of generations. Beyond it all are deleted, together with the cache. Checked once in `WRITES_BETWEEN_LOOKS` writes. */
+/** Maximum number of rows of generations. Beyond it all are deleted, together with the cache. Checked once in `WRITES_BETWEEN_CHECKS` writes. */
 const MAX_GENERATIONS = 100_000;
-const WRITES_BETWEEN_LOOKS = 1_000;
+const WRITES_BETWEEN_CHECKS = 1_000;
 /** Number of entries deleted at a time. */
 const CHUNK = 100;
 /** Maximum number of resources in a look-up: a power of two, less than the maximum number of parameters of a statement. */
@@ -23,7 +23,7 @@ const BASE = "";
 /** Prefix of the row of a writing process, followed by the id of its owner. No stored resource begins with it. */
 const WRITER = "@";
 /** How often to check whether a process that wrote has ended without closing, in milliseconds. */
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 
 export interface SqlCacheOptions {
   /** Maximum size of all entries together. */
@@ -48,7 +48,7 @@ export class SqlCache {
   #addToGeneration: CompiledQuery | undefined;
   #runAddToGeneration: RunStatement | undefined;
   #writes = 0;
-  #lookedAt = -Infinity;
+  #checkedAt = -Infinity;
   readonly #owner: Owner;
 
   constructor({ maxBytes, maxKeyBytes, immediate, owner }: SqlCacheOptions) {
@@ -60,20 +60,20 @@ export class SqlCache {
 
   /** Returns the body of an entry. An entry that is replaced between the two look-ups was still valid at the second. */
   async get(tables: Kysely<Tables>, { key, now }: { readonly key: string; readonly now: number }): Promise<string | undefined> {
-    if (Math.abs(now - this.#lookedAt) >= LOOK_MS) await this.#dropOfTheDead(tables, now);
+    if (Math.abs(now - this.#checkedAt) >= CHECK_MS) await this.#invalidateAfterGoneWriters(tables, now);
     this.#findEntry ??= tables.selectFrom("haft_cache").selectAll().where("key", "=", "").compile();
-    const wanted = storedKey(key, this.#maxKeyBytes);
+    const wanted = toStoredKey(key, this.#maxKeyBytes);
     const [entry] = (await tables.executeQuery(withParameters(this.#findEntry, [wanted]))).rows;
     if (entry === undefined || entry.checksum !== cacheChecksum(entry)) return undefined;
     if (entry.key !== wanted || (entry.expires_at !== null && entry.expires_at <= now)) return undefined;
-    const versions = await this.versions(tables, originalTexts(entry.resources));
-    return JSON.stringify(versions) === entry.versions ? originalText(entry.body) : undefined;
+    const versions = await this.versions(tables, parseStoredTexts(entry.resources));
+    return JSON.stringify(versions) === entry.versions ? parseStoredText(entry.body) : undefined;
   }
 
   /** The versions of resources, all at one moment. @throws ToolError `too_large` for resources with too many others around them */
   async versions(tables: Kysely<Tables>, resources: readonly string[]): Promise<readonly number[]> {
     if (resources.length === 0) return [];
-    const around = new Map([...resourcesAround(resources)].map((resource) => [this.#key(resource), resource]));
+    const around = new Map([...withOuterResources(resources)].map((resource) => [this.#key(resource), resource]));
     const generations = new Map<string, Generation>();
     let base = 0;
     for (const row of await this.#generations(tables, [BASE, ...around.keys()])) {
@@ -96,7 +96,7 @@ export class SqlCache {
   }
 
   async put(tables: Kysely<Tables>, record: CacheRecord): Promise<void> {
-    const entry = storedEntry(record, this.#key(record.key));
+    const entry = toCacheRow(record, this.#key(record.key));
     await tables.transaction().execute(async (transaction) => {
       const before = await lockCounter(transaction, "cache-bytes");
       if (JSON.stringify(await this.versions(transaction, record.resources)) !== entry.versions) return;
@@ -115,10 +115,10 @@ export class SqlCache {
     const additions = [...generationsOfWrite(resources)]
       .map(([resource, { self, below }]) => [this.#key(resource), self, below, self, below] as const)
       .sort(([one], [other]) => (one < other ? -1 : 1));
-    const isLook = this.#writes++ % WRITES_BETWEEN_LOOKS === 0;
+    const isLook = this.#writes++ % WRITES_BETWEEN_CHECKS === 0;
     const query = (this.#addToGeneration ??= addToGeneration(tables));
     const sql = this.#immediate;
-    if (sql?.isFree === true && !isLook && this.#owner.isRegistered) {
+    if (sql?.isIdle === true && !isLook && this.#owner.isRegistered) {
       const run = (this.#runAddToGeneration ??= sql.prepare(query));
       sql.write(() => {
         for (const addition of additions) run(addition);
@@ -131,19 +131,19 @@ export class SqlCache {
       for (const addition of additions) await transaction.executeQuery(withParameters(query, addition));
       await this.#owner.register(transaction);
       await transaction.executeQuery(withParameters(query, writerRow(this.#owner)));
-      if (isLook) await forgetGenerations(transaction);
+      if (isLook) await restartGenerations(transaction);
     });
-    this.#owner.confirm();
+    this.#owner.confirmRegistration();
   }
 
   /** Deletes this process's row, because it will write nothing more. */
-  async leave(tables: Kysely<Tables>): Promise<void> {
+  async removeWriterRow(tables: Kysely<Tables>): Promise<void> {
     await tables.deleteFrom("haft_generation").where("resource", "=", writerRow(this.#owner)[0]).execute();
   }
 
-  async #dropOfTheDead(tables: Kysely<Tables>, now: number): Promise<void> {
+  async #invalidateAfterGoneWriters(tables: Kysely<Tables>, now: number): Promise<void> {
     const rows = await tables.selectFrom("haft_generation").select("resource").where("resource", "like", `${WRITER}%`).execute();
-    const gone = await this.#owner.gone(
+    const gone = await this.#owner.filterGone(
       tables,
       rows.map(({ resource }) => resource.slice(WRITER.length)),
     );
@@ -153,11 +153,11 @@ export class SqlCache {
         const left = await transaction.deleteFrom("haft_generation").where("resource", "in", dead).returning("resource").execute();
         if (left.length > 0) await transaction.executeQuery(withParameters(addToGeneration(transaction), [BASE, 1, 0, 1, 0]));
       });
-    this.#lookedAt = now;
+    this.#checkedAt = now;
   }
 
   #key(text: string): string {
-    return storedKey(text, this.#maxKeyBytes);
+    return toStoredKey(text, this.#maxKeyBytes);
   }
 
   /** Deletes the oldest entries until the rest fits. Returns the remaining size in bytes. */
@@ -197,20 +197,20 @@ function addToGeneration(tables: Kysely<Tables>): CompiledQuery {
     .compile();
 }
 
-function storedEntry({ body, resources, versions, storedAt, expiresAt }: CacheRecord, key: string): CacheTable {
+function toCacheRow({ body, resources, versions, storedAt, expiresAt }: CacheRecord, key: string): CacheTable {
   const entry = {
     key,
-    body: storedText(body),
-    resources: storedTexts(resources),
+    body: toStoredText(body),
+    resources: toStoredTexts(resources),
     versions: JSON.stringify(versions),
-    expires_at: expiresAt === undefined ? null : storedTime(expiresAt),
+    expires_at: expiresAt === undefined ? null : toStoredTime(expiresAt),
   };
   const bytes = Buffer.byteLength(entry.key) + Buffer.byteLength(entry.body) + Buffer.byteLength(entry.resources);
-  return { ...entry, stored_at: storedTime(storedAt), bytes, checksum: cacheChecksum(entry) };
+  return { ...entry, stored_at: toStoredTime(storedAt), bytes, checksum: cacheChecksum(entry) };
 }
 
 /** Restarts the generations above every earlier version, so that no version repeats. */
-async function forgetGenerations(transaction: Transaction<Tables>): Promise<void> {
+async function restartGenerations(transaction: Transaction<Tables>): Promise<void> {
   const { rows, self, below } = await transaction
     .selectFrom("haft_generation")
     .select(({ fn }) => [
@@ -228,7 +228,7 @@ async function forgetGenerations(transaction: Transaction<Tables>): Promise<void
 }
 
 /** Selects entries that were stored before a time, or have expired. */
-export function oldEntries(tables: Kysely<Tables>, { before, now }: { readonly before: number; readonly now: number }) {
+export function selectOldEntries(tables: Kysely<Tables>, { before, now }: { readonly before: number; readonly now: number }) {
   return tables.selectFrom("haft_cache").where((entry) => entry.or([entry("stored_at", "<", before), entry("expires_at", "<=", now)]));
 }
 
@@ -238,7 +238,7 @@ export async function pruneEntries(
   times: { readonly before: number; readonly now: number },
 ): Promise<number> {
   const before = await lockCounter(transaction, "cache-bytes");
-  const old = await oldEntries(transaction, times).select("key").limit(CHUNK).execute();
+  const old = await selectOldEntries(transaction, times).select("key").limit(CHUNK).execute();
   if (old.length > 0) {
     const freed = await drop(
       transaction,

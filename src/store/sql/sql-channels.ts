@@ -1,10 +1,10 @@
 /** Messages on channels in SQL tables. */
 import { sql, type Transaction } from "kysely";
 import type { ChannelEntry, ChannelEntryKey, ChannelStore, NewChannelEntry, ReadChannel, TakeEntry } from "../../core/channel-store.ts";
-import { valueOf } from "./database-time.ts";
+import { evaluateExpression } from "./database-time.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
-import { storedText } from "../records/stored-text.ts";
+import { toStoredText } from "../records/stored-text.ts";
 import type { Tables } from "./tables.ts";
 
 /** Old messages are removed with one in so many sent messages. */
@@ -29,19 +29,19 @@ export class SqlChannels implements ChannelStore {
   }
 
   send(message: NewChannelEntry): Promise<number> {
-    const channel = storedText(message.channel);
+    const channel = toStoredText(message.channel);
     const isQueue = message.capacity !== undefined;
     const sent = this.#sent.get(channel) ?? (this.#sent.size < COUNTED ? 0 : undefined);
     if (sent !== undefined) this.#sent.set(channel, sent + 1);
     const sending = this.#connection.tables.transaction().execute(async (tables) => {
       const number = await this.#nextNumber(tables, channel);
       if (message.capacity !== undefined && (await countOpen(tables, channel)) >= message.capacity) throw FULL;
-      const [sender, senderId] = [storedText(message.sender), storedText(message.senderId)];
+      const [sender, senderId] = [toStoredText(message.sender), toStoredText(message.senderId)];
       await tables
         .insertInto("haft_channel_message")
         .values({ channel, number, sender, sender_id: senderId, body: message.body, holder: null, ended: 0 })
         .execute();
-      if (sent === undefined ? isOneOfSoMany(number) : sent % REMOVED_EVERY === 0)
+      if (sent === undefined ? shouldRemoveOld(number) : sent % REMOVED_EVERY === 0)
         await removeOld(tables, { channel, isQueue, keep: message.keep });
       return number;
     });
@@ -60,32 +60,32 @@ export class SqlChannels implements ChannelStore {
   }
 
   async last(channel: string): Promise<number> {
-    const own = this.#connection.tables.selectFrom("haft_channel").select("last").where("name", "=", storedText(channel));
+    const own = this.#connection.tables.selectFrom("haft_channel").select("last").where("name", "=", toStoredText(channel));
     return (await own.executeTakeFirst())?.last ?? 0;
   }
 
   waiting(channel: string): Promise<number> {
-    return countOpen(this.#connection.tables, storedText(channel));
+    return countOpen(this.#connection.tables, toStoredText(channel));
   }
 
   async take(query: TakeEntry): Promise<ChannelEntry | undefined> {
     const found = await this.#connection.tables.transaction().execute(async (tables) => {
-      if ((await this.#firstFree(tables, query)) === undefined) return undefined; // checked before the lock, so that a fruitless take blocks no other
+      if ((await this.#findFirstFree(tables, query)) === undefined) return undefined; // checked before the lock, so that a fruitless take blocks no other
       await this.#owner.register(tables);
-      const name = storedText(query.channel);
+      const name = toStoredText(query.channel);
       await tables
         .updateTable("haft_channel")
         .set("last", sql<number>`last`)
         .where("name", "=", name)
         .execute(); // locks the channel
-      const first = await this.#firstFree(tables, query);
+      const first = await this.#findFirstFree(tables, query);
       if (first !== undefined)
         await one(tables, { ...query, ...first })
           .set("holder", this.#owner.id ?? "")
           .execute();
       return { first };
     });
-    if (found !== undefined) this.#owner.confirm();
+    if (found !== undefined) this.#owner.confirmRegistration();
     return found?.first === undefined ? undefined : entryOf(found.first);
   }
 
@@ -100,7 +100,7 @@ export class SqlChannels implements ChannelStore {
 
   /** Returns the next number, and locks the channel until the transaction ends, so that messages become visible in order. */
   async #nextNumber(tables: Transaction<Tables>, name: string): Promise<number> {
-    const now = await valueOf(this.#connection.databaseTime, tables);
+    const now = await evaluateExpression(this.#connection.databaseTime, tables);
     const { last } = await tables
       .insertInto("haft_channel")
       .values({ name, last: now })
@@ -114,18 +114,18 @@ export class SqlChannels implements ChannelStore {
     return last;
   }
 
-  async #firstFree(tables: Transaction<Tables>, { channel, reader, from }: TakeEntry): Promise<ChannelEntry | undefined> {
-    const living = await this.#owner.living(tables);
+  async #findFirstFree(tables: Transaction<Tables>, { channel, reader, from }: TakeEntry): Promise<ChannelEntry | undefined> {
+    const living = await this.#owner.listLiving(tables);
     const holders = this.#owner.id === undefined ? living : [...living, this.#owner.id];
     return tables
       .selectFrom("haft_channel_message")
       .select(["number", "body"])
-      .where("channel", "=", storedText(channel))
+      .where("channel", "=", toStoredText(channel))
       .where("ended", "=", 0)
-      .where("sender_id", "!=", storedText(reader))
+      .where("sender_id", "!=", toStoredText(reader))
       .$if(holders.length > 0, (query) => query.where((row) => row.or([row("holder", "is", null), row("holder", "not in", holders)])))
       .$if(from !== undefined, (query) =>
-        query.where((row) => row.or([row("sender", "=", storedText(from ?? "")), row("sender_id", "=", storedText(from ?? ""))])),
+        query.where((row) => row.or([row("sender", "=", toStoredText(from ?? "")), row("sender_id", "=", toStoredText(from ?? ""))])),
       )
       .orderBy("number")
       .limit(1)
@@ -133,11 +133,11 @@ export class SqlChannels implements ChannelStore {
   }
 
   #entries(channel: string) {
-    return this.#connection.tables.selectFrom("haft_channel_message").select(["number", "body"]).where("channel", "=", storedText(channel));
+    return this.#connection.tables.selectFrom("haft_channel_message").select(["number", "body"]).where("channel", "=", toStoredText(channel));
   }
 }
 
-function isOneOfSoMany(number: number): boolean {
+function shouldRemoveOld(number: number): boolean {
   return Math.imul(number, SPREAD) >>> 0 < 2 ** 32 / REMOVED_EVERY;
 }
 
@@ -170,5 +170,5 @@ async function removeOld(
 }
 
 function one(tables: SqlConnection["tables"], { channel, number }: ChannelEntryKey) {
-  return tables.updateTable("haft_channel_message").where("channel", "=", storedText(channel)).where("number", "=", number);
+  return tables.updateTable("haft_channel_message").where("channel", "=", toStoredText(channel)).where("number", "=", number);
 }

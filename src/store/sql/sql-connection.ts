@@ -28,15 +28,15 @@ export interface SqlConnection {
   /** Converts an error of the database to a ToolError. @param doing describes what failed */
   explain(thrown: unknown, doing: string): ToolError;
   /** Whether the cause is damaged data, so that retrying does not help. */
-  isDamage(thrown: unknown): boolean;
+  isDamageError(thrown: unknown): boolean;
   /** Whether another connection holds the lock. */
-  isBusy(thrown: unknown): boolean;
+  isLockBusy(thrown: unknown): boolean;
   /** Whether a row was refused because its key is taken, or because a row that it refers to does not exist. */
-  isTaken(thrown: unknown): boolean;
+  isKeyTaken(thrown: unknown): boolean;
   /** Whether a value was refused that this database can never store. */
-  isUnfit(thrown: unknown): boolean;
+  isUnstorable(thrown: unknown): boolean;
   /** Runs work, and retries it if it failed for a temporary reason and is not known to be done. */
-  attempt<Result>(work: () => Promise<Result>): Promise<Result>;
+  runWithRetries<Result>(work: () => Promise<Result>): Promise<Result>;
   /** The names of all existing tables, for messages. */
   tableNames(tables: Kysely<Tables>): Promise<readonly string[]>;
   /** Locks the tables for a migration, one transaction at a time. Must come first in a transaction that changes the tables themselves. */
@@ -68,7 +68,7 @@ export interface Liveness {
 /** Synchronous statements, on the same connection as `tables`. */
 export interface ImmediateSql {
   /** False while a transaction of `tables` is open. */
-  readonly isFree: boolean;
+  readonly isIdle: boolean;
   prepare(query: CompiledQuery): RunStatement;
   /** Runs work in a transaction, which is rolled back if the work throws or returns false. Returns the result of the work. */
   write(work: () => boolean): boolean;

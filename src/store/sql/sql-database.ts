@@ -20,7 +20,7 @@ import type {
 import type { CheckedListOptions } from "../records/store-options.ts";
 import { SqlAccess } from "./sql-access.ts";
 import { DoubtfulClaims } from "./doubtful-claims.ts";
-import { Gathered } from "../records/gathered.ts";
+import { Batcher } from "../records/gathered.ts";
 import { GroupClaims, type ClaimedLog } from "./group-claims.ts";
 import { LogReader } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
@@ -28,7 +28,7 @@ import { LogWriter } from "./log-writer.ts";
 import { requirePart } from "./migrate.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
-import { SessionClaims, claimedAs, lookAt, notFound, optionsOf, type FoundBefore } from "./session-claims.ts";
+import { SessionClaims, toClaimAnswer, runInSnapshot, notFound, optionsOf, type ClaimRetryState } from "./session-claims.ts";
 import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
 import { SqlFeed } from "./sql-feed.ts";
@@ -38,7 +38,7 @@ import { SqlArtifacts } from "./sql-artifacts.ts";
 import { SqlChannels } from "./sql-channels.ts";
 import { SqlLeases, removeLeases } from "./sql-leases.ts";
 import { SqlWebhooks } from "./sql-webhooks.ts";
-import { readableText, storedText } from "../records/stored-text.ts";
+import { parseStoredTextOrRaw, toStoredText } from "../records/stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
@@ -61,7 +61,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   readonly #claims: SessionClaims;
   readonly #doubtful: DoubtfulClaims;
   /** Set if the database is reached over a network. */
-  readonly #groupClaims: Gathered<string, ReadonlyMap<string, ClaimedLog>> | undefined;
+  readonly #groupClaims: Batcher<string, ReadonlyMap<string, ClaimedLog>> | undefined;
 
   constructor(connection: SqlConnection, options: SqlDatabaseOptions) {
     const statements = new LogStatements(connection.tables);
@@ -91,39 +91,39 @@ export class SqlDatabase implements LogDatabase, LogRequests {
     this.#claims = new SessionClaims({ ...parts, onClaim: (sessionId, row) => this.#writer.remember(sessionId, row) });
     if (connection.groups === undefined) return;
     const claims = new GroupClaims({ ...parts, schema: connection.groups.schema });
-    this.#groupClaims = new Gathered((ids) => this.#do("could not claim sessions", (tables) => claims.claim(tables, ids)));
+    this.#groupClaims = new Batcher((ids) => this.#do("could not claim sessions", (tables) => claims.claim(tables, ids)));
   }
 
   open(): Promise<void> {
     return this.#do("could not be opened", () => this.#options.prepare(this.#connection));
   }
 
-  ask<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>> {
+  request<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>> {
     return Reflect.apply(this[method], this, argument) as Promise<LogAnswer<Method>>;
   }
 
   commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
-    for (const { sessionId, create } of writes) if (create !== undefined) this.#doubtful.forget(storedText(sessionId));
+    for (const { sessionId, create } of writes) if (create !== undefined) this.#doubtful.remove(toStoredText(sessionId));
     return this.#do("could not be written", (tables) => this.#writer.commit(tables, writes));
   }
 
   claim(request: ClaimRequest): Promise<ClaimAnswer> {
-    const id = storedText(request.sessionId);
-    return this.#doubtful.watch(id, (isDoubtful) => this.#claim(id, request, { wasLeftOpen: isDoubtful }));
+    const id = toStoredText(request.sessionId);
+    return this.#doubtful.runClaim(id, (isDoubtful) => this.#claim(id, request, { wasLeftOpen: isDoubtful }));
   }
 
-  async #claim(id: string, request: ClaimRequest, before: FoundBefore): Promise<ClaimAnswer> {
+  async #claim(id: string, request: ClaimRequest, before: ClaimRetryState): Promise<ClaimAnswer> {
     const claimed = request.takeOver || request.verified > 0 ? undefined : (await this.#groupClaims?.add(id))?.get(id);
     if (claimed === undefined) return this.#do("could not claim a session", (tables) => this.#claims.claim(tables, request, before));
     const { row, ...seen } = claimed;
     this.#writer.remember(request.sessionId, row);
-    return claimedAs(row, { ...seen, wasLeftOpen: false }); // it had no owner
+    return toClaimAnswer(row, { ...seen, wasLeftOpen: false }); // it had no owner
   }
 
   read({ sessionId, from, limit }: ReadRequest): Promise<StoredPage> {
     return this.#do("could not be read", (tables) =>
-      lookAt(tables, async (transaction) => {
-        const found = await this.#reader.find(transaction, storedText(sessionId));
+      runInSnapshot(tables, async (transaction) => {
+        const found = await this.#reader.find(transaction, toStoredText(sessionId));
         if (found === undefined) throw notFound(sessionId);
         return this.#reader.read(transaction, found, { from, limit });
       }),
@@ -133,11 +133,11 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   list({ sessionId, sessionIds, parentId, limit, offset }: CheckedListOptions): Promise<readonly StoredSession[]> {
     if (sessionIds?.length === 0) return Promise.resolve([]);
     return this.#do("could not list its sessions", (tables) =>
-      lookAt(tables, async (transaction) => {
+      runInSnapshot(tables, async (transaction) => {
         const all = transaction.selectFrom("haft_session").selectAll();
-        const named = sessionId === undefined ? all : all.where("id", "=", storedText(sessionId));
-        const those = sessionIds === undefined ? named : named.where("id", "in", sessionIds.map(storedText));
-        const children = parentId === undefined ? those : those.where("parent_id", "=", storedText(parentId));
+        const named = sessionId === undefined ? all : all.where("id", "=", toStoredText(sessionId));
+        const those = sessionIds === undefined ? named : named.where("id", "in", sessionIds.map(toStoredText));
+        const children = parentId === undefined ? those : those.where("parent_id", "=", toStoredText(parentId));
         const newest = children.orderBy("updated_at", "desc").orderBy("id");
         const sessions: StoredSession[] = [];
         for (const row of await newest.limit(limit).offset(offset).execute()) sessions.push(await this.#describe(transaction, row));
@@ -147,25 +147,25 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   }
 
   remove(sessionId: string): Promise<boolean> {
-    let wasThere = false; // a first try may have removed it and lost the answer
+    let existed = false; // a first try may have removed it and lost the answer
     return this.#do("could not remove a session", async (tables) => {
       try {
         return await tables.transaction().execute(async (transaction) => {
-          const id = storedText(sessionId);
-          if (!(await this.#claims.takeFree(transaction, sessionId))) return wasThere;
-          wasThere = true;
+          const id = toStoredText(sessionId);
+          if (!(await this.#claims.lockSession(transaction, sessionId))) return existed;
+          existed = true;
           await this.#remove(transaction, sessionId, id);
           return true;
         });
       } catch (error: unknown) {
-        throw this.#connection.isTaken(error) ? hasBranches(sessionId, "a session that was created just now") : error;
+        throw this.#connection.isKeyTaken(error) ? branchesExistError(sessionId, "a session that was created just now") : error;
       }
     });
   }
 
   async #remove(transaction: Transaction<Tables>, sessionId: string, id: string): Promise<void> {
     const child = await transaction.selectFrom("haft_session").select("id").where("parent_id", "=", id).limit(1).executeTakeFirst();
-    if (child !== undefined) throw hasBranches(sessionId, `session ${child.id}`);
+    if (child !== undefined) throw branchesExistError(sessionId, `session ${child.id}`);
     await transaction.deleteFrom("haft_event").where("session", "=", id).execute();
     await transaction.deleteFrom("haft_job").where("session", "=", id).execute();
     await removeApprovals(transaction, id);
@@ -206,17 +206,17 @@ export class SqlDatabase implements LogDatabase, LogRequests {
 
   processes(): Promise<readonly StoredProcess[]> {
     return this.#do("could not list its processes", (tables) =>
-      requirePart(this.#connection, "processes").then(() => lookAt(tables, (transaction) => listProcesses(transaction, this.#owner))),
+      requirePart(this.#connection, "processes").then(() => runInSnapshot(tables, (transaction) => listProcesses(transaction, this.#owner))),
     );
   }
 
   /** Renews this owner's lease, and releases claims that may have been made although their answers were lost. Must be called every `HEARTBEAT_MS`. */
-  async beat(): Promise<void> {
+  async sendHeartbeat(): Promise<void> {
     const { beats } = this.#options;
-    const beat = (): Promise<void> => this.#do("could not be marked as in use", (tables) => this.#owner.beat(tables));
+    const sendHeartbeat = (): Promise<void> => this.#do("could not be marked as in use", (tables) => this.#owner.sendHeartbeat(tables));
     // a server or role that allows no separate connection may still accept the statement on an open one
-    await (beats === undefined ? beat() : beats.attempt(() => this.#owner.beat(beats.tables)).catch(beat));
-    await this.#do("could not release a claim", (tables) => this.#doubtful.giveUp(tables));
+    await (beats === undefined ? sendHeartbeat() : beats.runWithRetries(() => this.#owner.sendHeartbeat(beats.tables)).catch(sendHeartbeat));
+    await this.#do("could not release a claim", (tables) => this.#doubtful.releaseAll(tables));
   }
 
   async close(): Promise<void> {
@@ -224,8 +224,8 @@ export class SqlDatabase implements LogDatabase, LogRequests {
       await this.#do("could not release its claims", async (tables) => {
         const { id } = this.#owner;
         if (id !== undefined) await removeLeases(tables, id);
-        if (id !== undefined) await this.#cache.leave(tables);
-        await this.#owner.leave(tables);
+        if (id !== undefined) await this.#cache.removeWriterRow(tables);
+        await this.#owner.unregister(tables);
       });
     } finally {
       await Promise.all([this.#connection.close(), this.#options.beats?.close()]);
@@ -236,7 +236,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
     const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
     const { parent } = optionsOf(row);
     return {
-      sessionId: readableText(row.id),
+      sessionId: parseStoredTextOrRaw(row.id),
       createdAt: row.created_at,
       updatedAt: row.updated_at,
       length: row.length,
@@ -248,16 +248,16 @@ export class SqlDatabase implements LogDatabase, LogRequests {
 
   async #do<Result>(failure: string, run: (tables: Kysely<Tables>) => Promise<Result>): Promise<Result> {
     try {
-      return await this.#connection.attempt(() => run(this.#connection.tables));
+      return await this.#connection.runWithRetries(() => run(this.#connection.tables));
     } catch (error: unknown) {
       const explained = this.#connection.explain(error, failure);
-      throw this.#connection.isBusy(error) ? await this.#busy(explained) : explained;
+      throw this.#connection.isLockBusy(error) ? await this.#busy(explained) : explained;
     }
   }
 
   async #others(): Promise<readonly string[]> {
     try {
-      return await this.#owner.others(this.#connection.tables);
+      return await this.#owner.describeOthers(this.#connection.tables);
     } catch {
       return []; // the first error is reported
     }
@@ -295,7 +295,7 @@ function tablesOf({ part, method }: StoreOperation): "access" | "approvals" | "c
   return part === "channels" ? "channels" : "approvals";
 }
 
-function hasBranches(sessionId: string, child: string): ToolError {
+function branchesExistError(sessionId: string, child: string): ToolError {
   return new ToolError(
     "conflict",
     `Session ${JSON.stringify(sessionId)} cannot be removed: ${child} branches off it and shares its events.`,

@@ -2,12 +2,12 @@
 import type { Kysely, Transaction } from "kysely";
 import { isToolError } from "../../core/error.ts";
 import type { FeedPage, ReadFeedOptions, StoreFeed } from "../../core/store-feed.ts";
-import { readMark, unknownMark, writeMark } from "../records/feed-mark.ts";
+import { parseMark, unknownMarkError, formatMark } from "../records/feed-mark.ts";
 import { requirePart } from "./migrate.ts";
 import type { Owner } from "./owner.ts";
-import { lookAt } from "./session-claims.ts";
+import { runInSnapshot } from "./session-claims.ts";
 import type { SqlConnection } from "./sql-connection.ts";
-import { originalText } from "../records/stored-text.ts";
+import { parseStoredText } from "../records/stored-text.ts";
 import type { Tables } from "./tables.ts";
 
 /** Number of characters of an event's checksum in a mark, which prove that the mark is of this store. */
@@ -23,27 +23,27 @@ export class SqlFeed implements StoreFeed {
   }
 
   latest(): Promise<string> {
-    return this.#look(async (tables, settled) => {
+    return this.#readSnapshot(async (tables, settled) => {
       let events = tables.selectFrom("haft_event").select(["sequence", "checksum"]);
       if (settled !== undefined) events = events.where("sequence", "<=", settled);
       const row = await events.orderBy("sequence", "desc").limit(1).executeTakeFirst();
-      return row === undefined ? writeMark({ sequence: 0, seal: undefined }) : markOf(row);
+      return row === undefined ? formatMark({ sequence: 0, seal: undefined }) : markOf(row);
     });
   }
 
   async read(options: Required<ReadFeedOptions>): Promise<FeedPage> {
-    const page = await this.#look((tables, settled) => readFeed(tables, this.#connection, { ...options, settled }));
-    this.#owner.noteRead(page.entries.at(-1)?.mark ?? options.after);
+    const page = await this.#readSnapshot((tables, settled) => readFeed(tables, this.#connection, { ...options, settled }));
+    this.#owner.recordRead(page.entries.at(-1)?.mark ?? options.after);
     return page;
   }
 
   /** Reads from one snapshot. @param read called with the number up to which no event will be added; undefined if that is true of all */
-  async #look<Result>(read: (tables: Transaction<Tables>, settled: number | undefined) => Promise<Result>): Promise<Result> {
+  async #readSnapshot<Result>(read: (tables: Transaction<Tables>, settled: number | undefined) => Promise<Result>): Promise<Result> {
     const { tables, settledSequence } = this.#connection;
     try {
       // before the reading transaction begins
       const row = settledSequence && (await tables.selectNoFrom(settledSequence.as("settled")).executeTakeFirst());
-      return await lookAt(tables, (transaction) => read(transaction, row?.settled));
+      return await runInSnapshot(tables, (transaction) => read(transaction, row?.settled));
     } catch (thrown: unknown) {
       if (!isToolError(thrown)) await requirePart(this.#connection, "feed");
       throw thrown;
@@ -56,12 +56,12 @@ async function readFeed(
   { lastSequence }: SqlConnection,
   { after, limit, settled }: Required<ReadFeedOptions> & { readonly settled: number | undefined },
 ): Promise<FeedPage> {
-  const { sequence, seal } = readMark(after);
+  const { sequence, seal } = parseMark(after);
   if (seal !== undefined) {
     const row = await tables.selectFrom("haft_event").select("checksum").where("sequence", "=", sequence).executeTakeFirst();
     // the row is missing if its session was removed, but its number is never reused
     const isKnown = row === undefined ? sequence <= (await lastNumber(tables, lastSequence)) : sealOf(row.checksum) === seal;
-    if (!isKnown) throw unknownMark(after);
+    if (!isKnown) throw unknownMarkError(after);
   }
   let behind = tables
     .selectFrom("haft_event")
@@ -84,7 +84,7 @@ async function lastNumber(tables: Kysely<Tables>, lastSequence: SqlConnection["l
 }
 
 function markOf({ sequence, checksum }: { readonly sequence: number; readonly checksum: string }): string {
-  return writeMark({ sequence, seal: sealOf(checksum) });
+  return formatMark({ sequence, seal: sealOf(checksum) });
 }
 
 /** Returns the seal of a checksum, reduced to valid characters in case the checksum is damaged. */
@@ -99,7 +99,7 @@ function sealOf(checksum: string): string {
 /** Undefined for a damaged id, which names no readable session. */
 function readableId(stored: string): string | undefined {
   try {
-    return originalText(stored);
+    return parseStoredText(stored);
   } catch {
     return undefined;
   }

@@ -7,9 +7,9 @@ import type { CancelRequest, JobStore, ListUnattendedOptions, PruneJobsOptions, 
 import type { CheckedJobList } from "../records/store-options.ts";
 import { requirePart } from "./migrate.ts";
 import type { Owner } from "./owner.ts";
-import { lookAt } from "./session-claims.ts";
+import { runInSnapshot } from "./session-claims.ts";
 import type { SqlConnection } from "./sql-connection.ts";
-import { originalText, storedText, storedTime } from "../records/stored-text.ts";
+import { parseStoredText, toStoredText, toStoredTime } from "../records/stored-text.ts";
 import type { StoredJobTable, Tables } from "./tables.ts";
 
 /** Maximum number of rows deleted by one statement. */
@@ -26,7 +26,7 @@ export class SqlJobs implements JobStore {
 
   async list(options: CheckedJobList): Promise<readonly StoredJob[]> {
     try {
-      return await lookAt(this.#connection.tables, (transaction) => this.#list(transaction, options));
+      return await runInSnapshot(this.#connection.tables, (transaction) => this.#list(transaction, options));
     } catch (thrown: unknown) {
       await requirePart(this.#connection, "jobs");
       throw thrown;
@@ -45,8 +45,8 @@ export class SqlJobs implements JobStore {
       .orderBy("haft_job.id")
       .limit(limit)
       .offset(offset);
-    if (sessionId !== undefined) query = query.where("haft_job.session", "=", storedText(sessionId));
-    if (id !== undefined) query = query.where("haft_job.id", "=", storedText(id));
+    if (sessionId !== undefined) query = query.where("haft_job.session", "=", toStoredText(sessionId));
+    if (id !== undefined) query = query.where("haft_job.id", "=", toStoredText(id));
     // a state that only a newer version knows must not prevent listing the other jobs; for a job given by its id it is an error
     const listed = states ?? (id === undefined ? JOB_STATES : undefined);
     if (listed !== undefined) query = query.where("haft_job.state", "in", [...new Set(listed)]);
@@ -61,12 +61,12 @@ export class SqlJobs implements JobStore {
   }
 
   async requestCancel(request: CancelRequest): Promise<boolean> {
-    const reason = storedText(request.reason);
+    const reason = toStoredText(request.reason);
     const { numUpdatedRows } = await this.#connection.tables
       .updateTable("haft_job")
       .set((build) => ({ cancel_reason: build.fn.coalesce(build.ref("cancel_reason"), build.val(reason)) }))
-      .where("session", "=", storedText(request.sessionId))
-      .where("id", "=", storedText(request.id))
+      .where("session", "=", toStoredText(request.sessionId))
+      .where("id", "=", toStoredText(request.id))
       .where("ended_at", "is", null)
       .executeTakeFirst();
     return numUpdatedRows > 0n;
@@ -84,16 +84,16 @@ export class SqlJobs implements JobStore {
       .where("haft_session.owner", "=", owner)
       .execute();
     return rows.map(({ session, id, cancel_reason }) => ({
-      sessionId: originalText(session),
-      id: originalText(id),
-      reason: cancel_reason === null ? "" : originalText(cancel_reason),
+      sessionId: parseStoredText(session),
+      id: parseStoredText(id),
+      reason: cancel_reason === null ? "" : parseStoredText(cancel_reason),
     }));
   }
 
   /** Lists sessions with jobs that no living owner has open. This owner counts as living. */
   async unattended({ limit }: Required<ListUnattendedOptions>): Promise<readonly string[]> {
     const { tables } = this.#connection;
-    const living = await this.#owner.living(tables);
+    const living = await this.#owner.listLiving(tables);
     const rows = await tables
       .selectFrom("haft_job")
       .innerJoin("haft_session", "haft_session.id", "haft_job.session")
@@ -109,7 +109,7 @@ export class SqlJobs implements JobStore {
       .orderBy("haft_job.session")
       .limit(limit)
       .execute();
-    return rows.map(({ session }) => originalText(session));
+    return rows.map(({ session }) => parseStoredText(session));
   }
 
   prune(options: PruneJobsOptions): Promise<number> {
@@ -120,7 +120,7 @@ export class SqlJobs implements JobStore {
 export async function pruneJobs(tables: Kysely<Tables>, { keep, endedBefore }: PruneJobsOptions): Promise<number> {
   const ended = tables.selectFrom("haft_job").select(["session", "id"]).where("ended_at", "is not", null);
   const surplus = ended.orderBy("ended_at", "desc").orderBy("session").orderBy("id").offset(keep).limit(PRUNED_AT_ONCE);
-  const old = endedBefore === undefined ? [] : [ended.where("ended_at", "<", storedTime(Math.ceil(endedBefore))).limit(PRUNED_AT_ONCE)];
+  const old = endedBefore === undefined ? [] : [ended.where("ended_at", "<", toStoredTime(Math.ceil(endedBefore))).limit(PRUNED_AT_ONCE)];
   let pruned = 0;
   for (const rows of [...old, surplus])
     for (let gone = PRUNED_AT_ONCE; gone === PRUNED_AT_ONCE; pruned += gone) {
@@ -137,7 +137,7 @@ export async function pruneJobs(tables: Kysely<Tables>, { keep, endedBefore }: P
 function jobOf(row: StoredJobTable, openedBy: string | undefined): StoredJob {
   const text = (stored: string): string => {
     try {
-      return originalText(stored);
+      return parseStoredText(stored);
     } catch {
       throw damaged(row, `${stored.slice(0, 60)} is not a JSON string`);
     }

@@ -3,14 +3,14 @@ import { sql, type Kysely, type Transaction } from "kysely";
 import type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } from "../../core/lease-store.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../../core/recording/read-event.ts";
-import { LeaseLine, slotsOf, type LineEntry } from "../records/lease-line.ts";
+import { LeaseQueue, slotsOf, type LeaseQueueEntry } from "../records/lease-line.ts";
 import { requirePart } from "./migrate.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 
 /** A lease request in the queue, with its owner. */
-interface OwnedEntry extends LineEntry {
+interface OwnedEntry extends LeaseQueueEntry {
   readonly owner: string;
 }
 
@@ -24,14 +24,14 @@ interface Taking {
 /** Maximum number of rows inserted by one statement, within the limits of every database. */
 const ROWS_AT_ONCE = 1_000;
 /** A slot that no key has. Requests that may form a cycle lock it, one at a time. */
-const CIRCLES = -1;
+const CYCLE_SLOT = -1;
 
 export class SqlLeases implements LeaseStore {
   readonly #connection: SqlConnection;
   readonly #owner: Owner;
   /** The slots of requests whose update failed: its last statement may still be running, and put them in the queue after they were released. */
-  readonly #doubtful = new Map<string, readonly number[]>();
-  #forgotTheDead = false;
+  readonly #uncertainSlots = new Map<string, readonly number[]>();
+  #hasRemovedStale = false;
 
   constructor(connection: SqlConnection, owner: Owner) {
     this.#connection = connection;
@@ -40,34 +40,34 @@ export class SqlLeases implements LeaseStore {
 
   async update({ released, wanted }: LeaseUpdate): Promise<readonly LeaseAnswer[]> {
     const { tables } = this.#connection;
-    const doubtful = released.flatMap((ticket) => this.#doubtful.get(ticket) ?? []);
+    const doubtful = released.flatMap((ticket) => this.#uncertainSlots.get(ticket) ?? []);
     if (wanted.length === 0 && doubtful.length === 0) {
-      await giveBack(tables, released);
+      await releaseLeases(tables, released);
       return [];
     }
     if (released.length === 0) {
-      const waiting = await this.#stillWaiting(tables, wanted);
+      const waiting = await this.#answerIfWaiting(tables, wanted);
       if (waiting !== undefined) return waiting;
     }
     const slots = slotsOfAll(wanted);
     // waits until a failed update of these tickets is committed or rolled back, because it holds its slots until then
-    const locked = lockedFor(wanted, ascending([...slots, ...doubtful]));
+    const locked = listSlotsToLock(wanted, ascending([...slots, ...doubtful]));
     try {
       const answers = await tables.transaction().execute(async (transaction) => {
         await this.#owner.register(transaction);
-        if (!this.#forgotTheDead) await forgetTheDead(transaction);
+        if (!this.#hasRemovedStale) await removeStaleLeases(transaction);
         const fence = await lockSlots(transaction, locked);
-        await giveBack(transaction, released);
-        const taken = await this.#take(transaction, { wanted, slots, fence });
+        await releaseLeases(transaction, released);
+        const taken = await this.#answerRequests(transaction, { wanted, slots, fence });
         await raiseFences(transaction, locked, fence);
         return taken;
       });
-      this.#owner.confirm();
-      this.#forgotTheDead = true;
-      for (const ticket of [...released, ...wanted.map((request) => request.ticket)]) this.#doubtful.delete(ticket);
+      this.#owner.confirmRegistration();
+      this.#hasRemovedStale = true;
+      for (const ticket of [...released, ...wanted.map((request) => request.ticket)]) this.#uncertainSlots.delete(ticket);
       return answers;
     } catch (error: unknown) {
-      for (const request of wanted) this.#doubtful.set(request.ticket, slotsOf(request));
+      for (const request of wanted) this.#uncertainSlots.set(request.ticket, slotsOf(request));
       throw error;
     }
   }
@@ -75,7 +75,7 @@ export class SqlLeases implements LeaseStore {
   async list(): Promise<readonly StoredLease[]> {
     const { tables } = this.#connection;
     await requirePart(this.#connection, "leases");
-    const { entries } = new LeaseLine(await readEntries(tables, undefined));
+    const { entries } = new LeaseQueue(await readEntries(tables, undefined));
     const leases: StoredLease[] = [];
     for (const { callId, reads, writes, fence, owner } of entries as readonly OwnedEntry[]) {
       const living = await this.#owner.describe(tables, owner);
@@ -85,24 +85,24 @@ export class SqlLeases implements LeaseStore {
   }
 
   /** Returns the answers without a lock if every request is queued and must keep waiting; otherwise undefined. */
-  async #stillWaiting(tables: Kysely<Tables>, wanted: readonly LeaseRequest[]): Promise<readonly LeaseAnswer[] | undefined> {
+  async #answerIfWaiting(tables: Kysely<Tables>, wanted: readonly LeaseRequest[]): Promise<readonly LeaseAnswer[] | undefined> {
     const all = await readEntries(tables, slotsOfAll(wanted));
     const entries = new Map(all.map((entry) => [entry.ticket, entry]));
-    const line = new LeaseLine(all);
+    const line = new LeaseQueue(all);
     const answers: LeaseAnswer[] = [];
     for (const { ticket, within, callId } of wanted) {
       const entry = entries.get(ticket);
-      if (entry === undefined || entry.fence !== undefined || line.isFree(entry) || within !== callId) return undefined;
+      if (entry === undefined || entry.fence !== undefined || line.isUnblocked(entry) || within !== callId) return undefined;
       answers.push({ granted: false, waitsFor: line.blockers(entry).map((other) => other.callId), isCircle: false });
     }
-    const gone = await this.#owner.gone(
+    const gone = await this.#owner.filterGone(
       tables,
       all.map(({ owner }) => owner),
     );
     return gone.length > 0 ? undefined : answers;
   }
 
-  async #take(transaction: Transaction<Tables>, { wanted, slots, fence }: Taking): Promise<readonly LeaseAnswer[]> {
+  async #answerRequests(transaction: Transaction<Tables>, { wanted, slots, fence }: Taking): Promise<readonly LeaseAnswer[]> {
     if (wanted.length === 0) return [];
     const entries = await this.#livingEntries(transaction, slots);
     const known = new Map(entries.map((entry) => [entry.ticket, entry]));
@@ -114,18 +114,18 @@ export class SqlLeases implements LeaseStore {
       known.set(request.ticket, entry);
       added.push(entry);
     }
-    const line = new LeaseLine([...entries, ...added]);
+    const line = new LeaseQueue([...entries, ...added]);
     const [granted, left] = [new Set<string>(), new Set<string>()];
     const answers: LeaseAnswer[] = [];
     for (const { ticket } of wanted) {
       const entry = known.get(ticket);
       if (entry === undefined || entry.fence !== undefined) {
         answers.push({ granted: true, fence: entry?.fence ?? fence });
-      } else if (line.isFree(entry)) {
+      } else if (line.isUnblocked(entry)) {
         granted.add(ticket);
         answers.push({ granted: true, fence });
       } else {
-        const isCircle = entry.within !== entry.callId && (await this.#isCircle(transaction, [...entries, ...added], entry));
+        const isCircle = entry.within !== entry.callId && (await this.#isInCycle(transaction, [...entries, ...added], entry));
         if (isCircle) left.add(ticket);
         answers.push({ granted: false, waitsFor: line.blockers(entry).map(({ callId }) => callId), isCircle });
       }
@@ -136,21 +136,21 @@ export class SqlLeases implements LeaseStore {
     );
     const before = entries.filter(({ ticket }) => granted.has(ticket)).map(({ ticket }) => ticket);
     if (before.length > 0) await transaction.updateTable("haft_lease").set({ fence }).where("ticket", "in", before).execute();
-    await giveBack(transaction, [...left]);
+    await releaseLeases(transaction, [...left]);
     return answers;
   }
 
   /** Whether a request closes a cycle. A cycle may involve any keys, so the whole queue is read. */
-  async #isCircle(transaction: Transaction<Tables>, near: readonly OwnedEntry[], entry: OwnedEntry): Promise<boolean> {
+  async #isInCycle(transaction: Transaction<Tables>, near: readonly OwnedEntry[], entry: OwnedEntry): Promise<boolean> {
     const all = new Map((await readEntries(transaction, undefined)).map((other) => [other.ticket, other]));
     for (const other of near) all.set(other.ticket, other);
-    return new LeaseLine([...all.values()]).isCircle(entry);
+    return new LeaseQueue([...all.values()]).isInCycle(entry);
   }
 
   /** Reads the requests in some slots, and deletes those of owners that are gone. */
   async #livingEntries(transaction: Transaction<Tables>, slots: readonly number[]): Promise<readonly OwnedEntry[]> {
     const entries = await readEntries(transaction, slots);
-    const gone = await this.#owner.gone(
+    const gone = await this.#owner.filterGone(
       transaction,
       entries.map(({ owner }) => owner),
     );
@@ -165,13 +165,13 @@ export async function removeLeases(tables: Kysely<Tables>, owner: string): Promi
 }
 
 /** Deletes leases of forgotten owners. They block no request, but would otherwise stay until a call requests the same keys. */
-async function forgetTheDead(transaction: Transaction<Tables>): Promise<void> {
+async function removeStaleLeases(transaction: Transaction<Tables>): Promise<void> {
   await transaction.deleteFrom("haft_lease").where("owner", "not in", transaction.selectFrom("haft_owner").select("id")).execute();
 }
 
-/** The slots to lock. If two requests close a cycle from both ends, the first one to lock `CIRCLES` keeps its place. */
-function lockedFor(wanted: readonly LeaseRequest[], slots: readonly number[]): readonly number[] {
-  return wanted.some(({ within, callId }) => within !== callId) ? [CIRCLES, ...slots] : slots;
+/** The slots to lock. If two requests close a cycle from both ends, the first one to lock `CYCLE_SLOT` keeps its place. */
+function listSlotsToLock(wanted: readonly LeaseRequest[], slots: readonly number[]): readonly number[] {
+  return wanted.some(({ within, callId }) => within !== callId) ? [CYCLE_SLOT, ...slots] : slots;
 }
 
 function slotsOfAll(wanted: readonly LeaseRequest[]): readonly number[] {
@@ -182,7 +182,7 @@ function ascending(slots: readonly number[]): readonly number[] {
   return [...new Set(slots)].toSorted((one, other) => one - other);
 }
 
-async function giveBack(tables: Kysely<Tables>, tickets: readonly string[]): Promise<void> {
+async function releaseLeases(tables: Kysely<Tables>, tickets: readonly string[]): Promise<void> {
   if (tickets.length > 0) await tables.deleteFrom("haft_lease").where("ticket", "in", tickets).execute();
 }
 

@@ -2,18 +2,18 @@
 import { sql, type Kysely } from "kysely";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { NAMED_SESSIONS, readProcessDescription, type ProcessDescription, type StoredProcess } from "../../core/process-store.ts";
+import { MAX_NAMED_SESSIONS, readProcessDescription, type ProcessDescription, type StoredProcess } from "../../core/process-store.ts";
 import type { Owner } from "./owner.ts";
-import { readableText } from "../records/stored-text.ts";
+import { parseStoredTextOrRaw } from "../records/stored-text.ts";
 import type { Tables } from "./tables.ts";
 
 export async function listProcesses(tables: Kysely<Tables>, owner: Owner): Promise<readonly StoredProcess[]> {
-  const owners = await owner.all(tables);
+  const owners = await owner.listAll(tables);
   const open = await openSessions(tables);
   const processes = owners.map((row): StoredProcess => {
     const sessions = open.get(row.id) ?? [];
     return {
-      ...described(row.about),
+      ...readDescription(row.about),
       id: row.id,
       host: row.host,
       pid: row.pid,
@@ -22,7 +22,7 @@ export async function listProcesses(tables: Kysely<Tables>, owner: Owner): Promi
       seenAt: row.seen_at,
       silentMs: row.silentMs,
       sessions: sessions[0]?.count ?? 0,
-      sessionIds: sessions.map(({ id }) => readableText(id)),
+      sessionIds: sessions.map(({ id }) => parseStoredTextOrRaw(id)),
       ...omitUndefined({
         address: row.address ?? undefined,
         startedAt: row.started_at ?? undefined,
@@ -30,14 +30,14 @@ export async function listProcesses(tables: Kysely<Tables>, owner: Owner): Promi
       }),
     };
   });
-  return processes.toSorted((one, other) => began(one) - began(other) || (one.id < other.id ? -1 : 1));
+  return processes.toSorted((one, other) => startTime(one) - startTime(other) || (one.id < other.id ? -1 : 1));
 }
 
-function began({ startedAt, seenAt }: StoredProcess): number {
+function startTime({ startedAt, seenAt }: StoredProcess): number {
   return startedAt ?? seenAt;
 }
 
-function described(about: string | null): ProcessDescription {
+function readDescription(about: string | null): ProcessDescription {
   try {
     return about === null ? {} : readProcessDescription(parseJson(about));
   } catch {
@@ -64,7 +64,7 @@ async function openSessions(tables: Kysely<Tables>): Promise<ReadonlyMap<string,
   const rows = await tables
     .selectFrom(ranked.as("ranked"))
     .select(["owner", "id", "count"])
-    .where("place", "<=", NAMED_SESSIONS)
+    .where("place", "<=", MAX_NAMED_SESSIONS)
     .orderBy("owner")
     .orderBy("place")
     .execute();

@@ -1,7 +1,7 @@
 /** Webhooks in SQL tables: the endpoints, and the messages to send. */
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
 import type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../../core/webhook-store.ts";
-import { valueOf, databaseTimeIn } from "./database-time.ts";
+import { evaluateExpression, databaseTimeAfter } from "./database-time.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 import type { WebhookMessage } from "../records/webhook-messages.ts";
@@ -31,10 +31,10 @@ export class SqlWebhooks implements WebhookStore {
       const all = tables
         .selectFrom("haft_delivery")
         .selectAll()
-        .where("due_at", "<=", await valueOf(this.#connection.databaseTime, tables));
+        .where("due_at", "<=", await evaluateExpression(this.#connection.databaseTime, tables));
       const due = endpoint === undefined ? all : all.where("endpoint", "=", endpoint);
       const rows = await due.orderBy("created_at").orderBy("message").limit(limit).execute();
-      const again = databaseTimeIn(until - now, this.#connection);
+      const again = databaseTimeAfter(until - now, this.#connection);
       const claimed: typeof rows = [];
       for (const row of rows) {
         const own = one(tables, { endpoint: row.endpoint, messageId: row.message }).where("due_at", "=", row.due_at);
@@ -47,7 +47,7 @@ export class SqlWebhooks implements WebhookStore {
 
   async retry({ now, dueAt, ...key }: DeliveryKey & { readonly now: number; readonly dueAt: number }): Promise<void> {
     await one(this.#connection.tables, key)
-      .set({ due_at: databaseTimeIn(dueAt - now, this.#connection) })
+      .set({ due_at: databaseTimeAfter(dueAt - now, this.#connection) })
       .execute();
   }
 
@@ -57,12 +57,12 @@ export class SqlWebhooks implements WebhookStore {
 }
 
 /** Stores a message for each endpoint that receives its type. */
-export async function keepMessage(tables: Transaction<Tables>, message: WebhookMessage): Promise<void> {
-  await tables.executeQuery(keepStatement(tables, message));
+export async function enqueueMessage(tables: Transaction<Tables>, message: WebhookMessage): Promise<void> {
+  await tables.executeQuery(enqueueStatement(tables, message));
 }
 
 /** The statement that stores a message, with its parameters in the order of `messageValues`. */
-export function keepStatement(tables: Kysely<Tables>, { id, payload, at, type }: WebhookMessage): CompiledQuery {
+export function enqueueStatement(tables: Kysely<Tables>, { id, payload, at, type }: WebhookMessage): CompiledQuery {
   return tables
     .insertInto("haft_delivery")
     .columns(["endpoint", "message", "payload", "attempts", "created_at", "due_at"])

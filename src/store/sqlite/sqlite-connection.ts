@@ -5,7 +5,7 @@ import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSy
 import { pathToFileURL } from "node:url";
 import { CompiledQuery, Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
 import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement, Transaction, TransactionSettings } from "kysely";
-import { systemCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-code.ts";
 import { ToolError } from "../../core/error.ts";
 import { LEASE_MS } from "../records/store-options.ts";
 import type { ImmediateSql, RunStatement, SqlConnection } from "../sql/sql-connection.ts";
@@ -14,12 +14,12 @@ import {
   isSqliteBusy,
   isSqliteDamage,
   isSqliteReadOnly,
-  isSqliteTaken,
-  isSqliteUnopened,
-  noSqliteHere,
+  isSqliteKeyTaken,
+  isSqliteCannotOpen,
+  sqliteUnavailableError,
 } from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
-import { sqliteShape } from "./sqlite-shape.ts";
+import { readSqliteShape } from "./sqlite-shape.ts";
 import { requireVersion } from "./sqlite-version.ts";
 import type { Tables } from "../sql/tables.ts";
 
@@ -48,18 +48,18 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
       lastSequence: sql<number | null>`(select seq from sqlite_sequence where name = 'haft_event')`,
       randomText: sql<string>`lower(hex(randomblob(16)))`,
       explain,
-      isDamage: isSqliteDamage,
-      isBusy: isSqliteBusy,
-      isTaken: isSqliteTaken,
-      isUnfit: () => false,
+      isDamageError: isSqliteDamage,
+      isLockBusy: isSqliteBusy,
+      isKeyTaken: isSqliteKeyTaken,
+      isUnstorable: () => false,
       liveness: { leaseMs: LEASE_MS, seesProcesses: true },
       maxKeyBytes: Number.MAX_SAFE_INTEGER,
-      attempt: (work) => work(),
+      runWithRetries: (work) => work(),
       tableNames: async (tables) => (await tables.introspection.getTables({ withInternalKyselyTables: true })).map(({ name }) => name),
       lockTables: async () => {}, // a writing transaction locks the whole file
       orderEvents: async () => {},
       setLastSequence,
-      readShape: sqliteShape,
+      readShape: readSqliteShape,
       fileDamage: async (tables) => {
         const found = await sql<{ integrity_check: string }>`pragma integrity_check(10)`.execute(tables);
         return found.rows.map((row) => row.integrity_check).filter((text) => text !== "ok");
@@ -67,8 +67,8 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
       close: async () => database.close(),
     };
   } catch (error: unknown) {
-    if (isIllegalConstructor(error)) throw noSqliteHere(error, place);
-    throw explain(whyNotOpened(error, settings), "could not be opened");
+    if (isIllegalConstructor(error)) throw sqliteUnavailableError(error, place);
+    throw explain(explainOpenFailure(error, settings), "could not be opened");
   }
 }
 
@@ -107,7 +107,7 @@ function pause(durationMs: number): void {
 function openFile(settings: SqliteSettings): DatabaseSync {
   requireVersion(sqliteVersion()); // first, because opening a file creates it
   const isNew = settings.path !== ":memory:" && !settings.readOnly && !existsSync(settings.path);
-  const place = settings.readOnly && isFixed(settings) ? asItStands(settings.path) : settings.path;
+  const place = settings.readOnly && isImmutable(settings) ? toImmutableUrl(settings.path) : settings.path;
   const database = openDatabase(settings, place);
   try {
     // a writable schema lets SQLite read a truncated file as far as possible; must be set before the first read
@@ -136,30 +136,30 @@ function sqliteVersion(): string {
  * @returns whether this user cannot change the file and no process has it open, such as a copy on a read-only disk
  * @see https://sqlite.org/lockingv3.html#hot_journals
  */
-function isFixed(settings: SqliteSettings): boolean {
+function isImmutable(settings: SqliteSettings): boolean {
   try {
     readSchema(settings);
     return false;
   } catch (error: unknown) {
-    if (isSqliteUnopened(error)) return isAtRest(settings.path);
+    if (isSqliteCannotOpen(error)) return hasNoJournalFiles(settings.path);
     if (!isSqliteReadOnly(error)) return false;
   }
   try {
     readSchema({ ...settings, readOnly: false });
     return false;
   } catch (error: unknown) {
-    if (isSqliteReadOnly(error) && isAtRest(settings.path)) return true;
+    if (isSqliteReadOnly(error) && hasNoJournalFiles(settings.path)) return true;
     throw error;
   }
 }
 
 /** Whether no other files of SQLite are next to the file. There are some if it is open, or was open when its process was killed. */
-function isAtRest(path: string): boolean {
+function hasNoJournalFiles(path: string): boolean {
   return existsSync(path) && !existsSync(`${path}-wal`) && !existsSync(`${path}-journal`);
 }
 
 /** The URL to read the file without the WAL index, which SQLite would create in the folder. @see https://sqlite.org/uri.html#uriimmutable */
-function asItStands(path: string): URL {
+function toImmutableUrl(path: string): URL {
   const url = pathToFileURL(path);
   url.searchParams.set("immutable", "1");
   return url;
@@ -175,7 +175,7 @@ function readSchema(settings: SqliteSettings): void {
 }
 
 function openDatabase({ path, readOnly, busyTimeoutMs }: SqliteSettings, place: string | URL = path): DatabaseSync {
-  if (path !== ":memory:" && isNoFile(path)) throw new TypeError("it is not a file"); // opening a pipe would wait for a writer
+  if (path !== ":memory:" && isSpecialFile(path)) throw new TypeError("it is not a file"); // opening a pipe would wait for a writer
   return new DatabaseSync(place, { readOnly, timeout: busyTimeoutMs, ...(readOnly ? { defensive: false } : {}) });
 }
 
@@ -184,23 +184,23 @@ function isIllegalConstructor(error: unknown): boolean {
   return error instanceof TypeError && error.message.startsWith("Illegal constructor");
 }
 
-function whyNotOpened(error: unknown, { path, readOnly }: SqliteSettings): unknown {
+function explainOpenFailure(error: unknown, { path, readOnly }: SqliteSettings): unknown {
   if (error instanceof ToolError || path === ":memory:") return error;
-  const problem = pathProblem(path, readOnly);
+  const problem = findPathProblem(path, readOnly);
   return problem === undefined
     ? error
     : new ToolError("store_failed", `The store ${path} could not be opened: ${problem}.`, { cause: error });
 }
 
 /** Whether the path is a pipe, socket or device. */
-function isNoFile(path: string): boolean {
+function isSpecialFile(path: string): boolean {
   const info = statSync(path, { throwIfNoEntry: false });
   return info !== undefined && !info.isFile() && !info.isDirectory();
 }
 
-function pathProblem(path: string, readOnly: boolean): string | undefined {
+function findPathProblem(path: string, readOnly: boolean): string | undefined {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) return "it is a folder, not a file";
-  if (isNoFile(path)) return "it is a pipe, a socket or a device, not a file";
+  if (isSpecialFile(path)) return "it is a pipe, a socket or a device, not a file";
   if (!existsSync(dirname(path))) return `the folder ${dirname(path)} does not exist`;
   return readOnly && !existsSync(path) ? "there is no such file" : undefined;
 }
@@ -217,7 +217,7 @@ function requireSameFile(path: string): () => void {
     if (opened === undefined) return;
     const found = statSync(path, { throwIfNoEntry: false });
     if (found?.ino === opened.ino && found.dev === opened.dev) {
-      if (found.size < size) requireWholeFile(path, found.size);
+      if (found.size < size) requireUntruncated(path, found.size);
       size = found.size;
       return;
     }
@@ -236,7 +236,7 @@ const HEADER_BYTES = 100;
  *
  * @see https://sqlite.org/fileformat2.html#the_database_header — page size at 16, pages at 28
  */
-function requireWholeFile(path: string, size: number): void {
+function requireUntruncated(path: string, size: number): void {
   const header = Buffer.alloc(HEADER_BYTES);
   const file = openSync(path, "r");
   try {
@@ -306,7 +306,7 @@ class ImmediateSqlite implements ImmediateSql {
     this.#commit = database.prepare("commit");
   }
 
-  get isFree(): boolean {
+  get isIdle(): boolean {
     return !this.#database.isTransaction;
   }
 
@@ -368,7 +368,7 @@ function allRows(statement: StatementSync, parameters: readonly SQLInputValue[])
   try {
     return statement.all(...parameters);
   } catch (error: unknown) {
-    if (systemCode(error) !== "ERR_OUT_OF_RANGE" || !/^select\b/iu.test(statement.sourceSQL)) throw error; // a write must not run twice
+    if (systemErrorCode(error) !== "ERR_OUT_OF_RANGE" || !/^select\b/iu.test(statement.sourceSQL)) throw error; // a write must not run twice
   }
   statement.setReadBigInts(true);
   try {

@@ -40,7 +40,7 @@ const NO_DATABASE: Meaning = { name: "SQLITE_NOTADB", hint: "Nothing was changed
  *
  * @param place such as `The store notes.db`
  */
-export function noSqliteHere(thrown: unknown, place: string): ToolError {
+export function sqliteUnavailableError(thrown: unknown, place: string): ToolError {
   return new ToolError("store_failed", `${place} could not be opened: ${describeThrown(thrown).replace(/\.$/u, "")}.`, {
     retryable: false,
     operatorHint: NEEDS,
@@ -79,12 +79,12 @@ export function isSqliteReadOnly(thrown: unknown): boolean {
 }
 
 /** Whether the file, or one that SQLite creates for it, cannot be opened. */
-export function isSqliteUnopened(thrown: unknown): boolean {
+export function isSqliteCannotOpen(thrown: unknown): boolean {
   return primaryCode(thrown) === CANTOPEN;
 }
 
 /** Whether a unique key is taken, or a referenced row does not exist. */
-export function isSqliteTaken(thrown: unknown): boolean {
+export function isSqliteKeyTaken(thrown: unknown): boolean {
   return primaryCode(thrown) === CONSTRAINT;
 }
 

@@ -1,11 +1,11 @@
 /** Reads the actual tables of a SQLite file. */
 import { sql, type Kysely } from "kysely";
-import { shapeOf, type ColumnRow, type IndexRow, type ReferenceRow, type SchemaShape } from "../sql/schema-shape.ts";
+import { toTableShapes, type ColumnRow, type IndexRow, type ReferenceRow, type SchemaShape } from "../sql/schema-shape.ts";
 import type { Tables } from "../sql/tables.ts";
 
 const OURS = sql`m.type = 'table' and m.name like 'haft\\_%' escape '\\'`;
 
-export async function sqliteShape(tables: Kysely<Tables>): Promise<SchemaShape> {
+export async function readSqliteShape(tables: Kysely<Tables>): Promise<SchemaShape> {
   const columns = await sql<ColumnRow>`
     select m.name as "table", c.name, c.type, (c."notnull" or c.pk > 0) as required
     from sqlite_schema m join pragma_table_info(m.name) c where ${OURS} order by m.name, c.cid`.execute(tables);
@@ -22,7 +22,7 @@ export async function sqliteShape(tables: Kysely<Tables>): Promise<SchemaShape> 
     select m.name as "table", f."from" as "column", f."table" as target, f."to" as "targetColumn"
     from sqlite_schema m join pragma_foreign_key_list(m.name) f where ${OURS}`.execute(tables);
   return {
-    tables: shapeOf({ columns: columns.rows, indexes: [...keys.rows, ...indexes.rows], references: references.rows }),
-    lacks: [],
+    tables: toTableShapes({ columns: columns.rows, indexes: [...keys.rows, ...indexes.rows], references: references.rows }),
+    missing: [],
   };
 }

@@ -11,19 +11,19 @@ const settings = workerData as SqliteSettings; // worker-database.ts starts this
 let database: SqlDatabase | undefined;
 let last: Promise<void> = Promise.resolve();
 
-parentPort?.on("message", (request: WorkerRequest) => inTurn(() => answer(request)));
+parentPort?.on("message", (request: WorkerRequest) => enqueue(() => answer(request)));
 
 // oxlint-disable-next-line no-restricted-globals -- real time, and no port reaches this thread; the main thread may be busy for long
-setInterval(() => inTurn(beat), HEARTBEAT_MS);
+setInterval(() => enqueue(sendHeartbeat), HEARTBEAT_MS);
 
 /** Runs one job at a time. Jobs never throw. */
-function inTurn(job: () => Promise<void>): void {
+function enqueue(job: () => Promise<void>): void {
   last = last.then(job);
 }
 
-async function beat(): Promise<void> {
+async function sendHeartbeat(): Promise<void> {
   try {
-    await database?.beat();
+    await database?.sendHeartbeat();
   } catch {
     // the next heartbeat makes up for a missed one
   }

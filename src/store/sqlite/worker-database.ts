@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError, type ErrorInfo } from "../../core/error.ts";
 import type { LogAnswer, LogDatabase, LogRequests } from "../records/log-database.ts";
-import { noSqliteHere } from "./sqlite-error.ts";
+import { sqliteUnavailableError } from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 
 export interface WorkerRequest {
@@ -57,7 +57,7 @@ export class WorkerDatabase implements LogDatabase {
     }
   }
 
-  ask<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>> {
+  request<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>> {
     return this.#send(method, argument[0]) as Promise<LogAnswer<Method>>; // the thread returns the result of the method of the same name
   }
 
@@ -71,12 +71,12 @@ export class WorkerDatabase implements LogDatabase {
 
   #start(): void {
     this.#failure = undefined;
-    const settings = { workerData: this.#settings, resourceLimits: WORKER_MEMORY, execArgv: aboutWarnings(), name: "haft-sqlite" };
+    const settings = { workerData: this.#settings, resourceLimits: WORKER_MEMORY, execArgv: warningFlags(), name: "haft-sqlite" };
     let worker: Worker;
     try {
       worker = new Worker(this.#file, settings);
     } catch (thrown: unknown) {
-      throw noSqliteHere(thrown, `The store ${this.#settings.path}`);
+      throw sqliteUnavailableError(thrown, `The store ${this.#settings.path}`);
     }
     worker.unref();
     worker.on("message", (answer: WorkerAnswer) => this.#settle(answer));
@@ -127,6 +127,6 @@ export class WorkerDatabase implements LogDatabase {
 }
 
 /** The flags of this process that suppress warnings, such as the one of Node 22 about SQLite. Other flags are not passed to the thread. */
-function aboutWarnings(): string[] {
+function warningFlags(): string[] {
   return process.execArgv.filter((flag) => /^--(?:no-warnings$|disable-warning=)/u.test(flag));
 }

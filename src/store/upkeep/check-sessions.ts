@@ -2,12 +2,12 @@
 import { sql, type Transaction } from "kysely";
 import { LogReader } from "../sql/log-reader.ts";
 import { LogStatements, type StoredEvent } from "../sql/log-statements.ts";
-import { lookAt } from "../sql/session-claims.ts";
+import { runInSnapshot } from "../sql/session-claims.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
-import { originalText } from "../records/stored-text.ts";
+import { parseStoredText } from "../records/stored-text.ts";
 import type { SessionTable, Tables } from "../sql/tables.ts";
 import type { Finding } from "./finding.ts";
-import { betweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
+import { yieldBetweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
 import { eventChecksum, rootChecksum, sessionChecksum } from "../sql/checksum.ts";
 
 const SESSIONS_AT_ONCE = 200;
@@ -23,19 +23,19 @@ export async function* checkSessions(
 ): AsyncGenerator<Finding, void, undefined> {
   const reader = new LogReader(connection, new LogStatements(connection.tables));
   const look = <Result>(work: (tables: Transaction<Tables>) => Promise<Result>): Promise<Result> =>
-    transaction === undefined ? lookAt(connection.tables, work) : work(transaction);
+    transaction === undefined ? runInSnapshot(connection.tables, work) : work(transaction);
   let count = 0;
   for (let last = ""; ;) {
     const { ids, sound } = await look((tables) => nextSessions(tables, last));
     for (const id of ids) {
       count++;
       if (sound.has(id)) continue;
-      await betweenSteps(options);
+      await yieldBetweenSteps(options);
       const problem = await look((tables) => problemOf(tables, reader, id));
       if (problem !== undefined) yield damaged(id, problem);
     }
     options.onProgress?.("sessions", count);
-    await betweenSteps(options);
+    await yieldBetweenSteps(options);
     const end = ids.at(-1);
     if (end === undefined) break;
     last = end;
@@ -100,7 +100,7 @@ async function orphans(tables: Transaction<Tables>): Promise<readonly string[]> 
 function damaged(stored: string, problem: string): Finding {
   let id = stored;
   try {
-    id = originalText(stored);
+    id = parseStoredText(stored);
   } catch {
     // the stored text is shown
   }

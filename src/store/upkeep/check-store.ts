@@ -2,14 +2,14 @@
 import { hash } from "node:crypto";
 import type { Transaction } from "kysely";
 import { cacheChecksum } from "../sql/checksum.ts";
-import { CURRENT_VERSION, pendingSteps } from "../sql/migrate.ts";
-import { lookAt } from "../sql/session-claims.ts";
+import { CURRENT_VERSION, findPendingSteps } from "../sql/migrate.ts";
+import { runInSnapshot } from "../sql/session-claims.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import type { Tables } from "../sql/tables.ts";
 import { checkSessions } from "./check-sessions.ts";
 import type { Finding } from "./finding.ts";
-import { expectedShape, schemaDrift } from "./schema-drift.ts";
-import { betweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
+import { expectedShape, findSchemaDrift } from "./schema-drift.ts";
+import { yieldBetweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
 
 /** Number of artifacts or cached results read at once; they are large. */
 const ROWS_AT_ONCE = 20;
@@ -21,7 +21,7 @@ const ARTIFACTS_SINCE = 9;
  * @throws ToolError `corrupt_record` for a newer store, or a database that is not a store
  */
 export async function* checkStore(connection: SqlConnection, options: UpkeepOptions = {}): AsyncGenerator<Finding, void, undefined> {
-  const { version, pending } = await pendingSteps(connection);
+  const { version, pending } = await findPendingSteps(connection);
   if (version === 0)
     return yield { kind: "version", what: `${connection.place} has no tables yet`, wayOut: "haft store migrate creates them." };
   if (pending.length > 0)
@@ -36,7 +36,7 @@ export async function* checkStore(connection: SqlConnection, options: UpkeepOpti
       what: `the file is damaged: ${damage}`,
       wayOut: "Restore a backup, or save what haft sessions export can still read.",
     };
-  const drift = schemaDrift(await expectedShape(version), await connection.readShape(connection.tables));
+  const drift = findSchemaDrift(await expectedShape(version), await connection.readShape(connection.tables));
   yield* drift;
   if (drift.some(({ what }) => what.endsWith("is missing") && !what.startsWith("the index"))) return; // the rest would fail for the same reason
   yield* checkSessions(connection, options);
@@ -47,7 +47,7 @@ export async function* checkStore(connection: SqlConnection, options: UpkeepOpti
 async function* checkArtifacts({ tables }: SqlConnection, options: UpkeepOptions): AsyncGenerator<Finding, void, undefined> {
   let count = 0;
   for (let last = ""; ;) {
-    await betweenSteps(options);
+    await yieldBetweenSteps(options);
     const query = tables.selectFrom("haft_artifact").select(["id", "data"]).where("id", ">", last);
     const rows = await query.orderBy("id").limit(ROWS_AT_ONCE).execute();
     for (const { id, data } of rows) {
@@ -65,7 +65,7 @@ async function* checkArtifacts({ tables }: SqlConnection, options: UpkeepOptions
 
 /** Checks the cache in one transaction, because results come and go. A damaged entry is never used, so the check continues. */
 async function checkCache({ tables }: SqlConnection, options: UpkeepOptions): Promise<readonly Finding[]> {
-  const { damaged, bytes, counted } = await lookAt(tables, (transaction) => lookAtCache(transaction, options));
+  const { damaged, bytes, counted } = await runInSnapshot(tables, (transaction) => inspectCache(transaction, options));
   const wayOut = "haft store prune --only cache --older-than 1m removes cached results; they are computed again when they are needed.";
   const findings: Finding[] = [];
   if (damaged > 0) findings.push({ kind: "cache", what: `${damaged} cached results are damaged, and are not used`, wayOut });
@@ -73,14 +73,14 @@ async function checkCache({ tables }: SqlConnection, options: UpkeepOptions): Pr
   return findings;
 }
 
-async function lookAtCache(
+async function inspectCache(
   tables: Transaction<Tables>,
   options: UpkeepOptions,
 ): Promise<{ readonly damaged: number; readonly bytes: number; readonly counted: number }> {
   let damaged = 0;
   let bytes = 0;
   for (let last = ""; ;) {
-    await betweenSteps(options);
+    await yieldBetweenSteps(options);
     const rows = await tables.selectFrom("haft_cache").selectAll().where("key", ">", last).orderBy("key").limit(ROWS_AT_ONCE).execute();
     for (const row of rows) {
       if (row.checksum !== cacheChecksum(row)) damaged++;

@@ -1,19 +1,19 @@
 /** Copies the contents of a store into an empty one, in one transaction, and compares the two before it commits. */
 import { sql, type Transaction } from "kysely";
-import { keptMediaType } from "../../core/artifact.ts";
+import { toStorableMediaType } from "../../core/artifact.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { requireCurrent, runNext } from "../sql/migrate.ts";
-import { ownerAfter } from "../sql/owner.ts";
-import { lookAt } from "../sql/session-claims.ts";
+import { requireCurrent, runNextSteps } from "../sql/migrate.ts";
+import { ownerAfterRelease } from "../sql/owner.ts";
+import { runInSnapshot } from "../sql/session-claims.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import type { Tables } from "../sql/tables.ts";
 import { checkSessions } from "./check-sessions.ts";
 import { expectedShape } from "./schema-drift.ts";
-import { TableSum, anyTables, partsOf, readPieces, type Row, type TableParts } from "./table-rows.ts";
+import { TableSum, toUntypedTables, toTableLayout, readRowBatches, type Row, type TableLayout } from "./table-rows.ts";
 import type { UpkeepOptions } from "./upkeep-work.ts";
 
 /** The copied tables, in an order in which referenced rows come first. */
-export const COPIED_TABLES: readonly Pick<TableParts, "name" | "key">[] = [
+export const COPIED_TABLES: readonly Pick<TableLayout, "name" | "key">[] = [
   { name: "haft_session", key: ["id"] },
   { name: "haft_event", key: ["sequence"] },
   { name: "haft_job", key: ["session", "id"] },
@@ -63,13 +63,13 @@ export interface StoreCopy {
 export async function copyStore({ from, to }: StoreCopy, options: UpkeepOptions = {}): Promise<readonly CopiedTable[]> {
   await requireCurrent(from);
   const shape = await expectedShape();
-  const tables = COPIED_TABLES.map((table) => partsOf(shape, table));
-  return lookAt(from.tables, (source) =>
+  const tables = COPIED_TABLES.map((table) => toTableLayout(shape, table));
+  return runInSnapshot(from.tables, (source) =>
     to.tables.transaction().execute(async (target) => {
       await prepareTarget(to, target);
       const sums = new Map<string, TableSum>();
       for (const table of tables) sums.set(table.name, await copyTable({ source, target, to, table }, options));
-      await copyParents({ source, target, table: tables[0] ?? partsOf(shape, { name: "haft_session", key: ["id"] }) }, options);
+      await copyParents({ source, target, table: tables[0] ?? toTableLayout(shape, { name: "haft_session", key: ["id"] }) }, options);
       const last = await source.selectNoFrom(from.lastSequence.as("last")).executeTakeFirst();
       await to.setLastSequence(target, last?.last ?? 0);
       for (const table of tables) await requireSame(target, table, sums.get(table.name) ?? new TableSum(), options);
@@ -84,11 +84,11 @@ export async function copyStore({ from, to }: StoreCopy, options: UpkeepOptions 
 
 /** Creates the tables if necessary, and checks that they are empty. */
 async function prepareTarget(to: SqlConnection, target: Transaction<Tables>): Promise<void> {
-  while ((await runNext(target, to)).length > 0);
+  while ((await runNextSteps(target, to)).length > 0);
   await to.excludeWriters?.(target);
   for (const name of [...COPIED_TABLES.map((table) => table.name), ...LEFT_TABLES]) {
     if (name === "haft_migration") continue;
-    const row = await anyTables(target)
+    const row = await toUntypedTables(target)
       .selectFrom(name)
       .select(sql<number>`1`.as("one"))
       .limit(1)
@@ -103,7 +103,7 @@ async function prepareTarget(to: SqlConnection, target: Transaction<Tables>): Pr
 interface TableCopy {
   readonly source: Transaction<Tables>;
   readonly target: Transaction<Tables>;
-  readonly table: TableParts;
+  readonly table: TableLayout;
 }
 
 async function copyTable(
@@ -111,25 +111,25 @@ async function copyTable(
   options: UpkeepOptions,
 ): Promise<TableSum> {
   const sum = new TableSum();
-  for await (const piece of readPieces(source, table, options)) {
+  for await (const piece of readRowBatches(source, table, options)) {
     const rows = piece.map(COPIED_AS.get(table.name) ?? ((row) => row));
     sum.add(rows, table);
     try {
-      await anyTables(target)
+      await toUntypedTables(target)
         .insertInto(table.name)
         .values(rows.map((row) => (table.name === "haft_session" ? { ...row, parent_id: null } : row)))
         .execute();
     } catch (thrown: unknown) {
-      throw to.isUnfit(thrown) ? unfit(thrown, { rows, table, to }) : thrown;
+      throw to.isUnstorable(thrown) ? unstorableRowError(thrown, { rows, table, to }) : thrown;
     }
     options.onProgress?.(table.name, sum.rows);
   }
   return sum;
 }
 
-function unfit(
+function unstorableRowError(
   cause: unknown,
-  { rows, table, to }: { readonly rows: readonly Row[]; readonly table: TableParts; readonly to: SqlConnection },
+  { rows, table, to }: { readonly rows: readonly Row[]; readonly table: TableLayout; readonly to: SqlConnection },
 ) {
   const ids = rows.map((row) => table.key.map((column) => String(row[column])).join(" "));
   const long = ids.find((id) => Buffer.byteLength(id) > to.maxKeyBytes);
@@ -145,22 +145,22 @@ function unfit(
 
 /** Rows that differ in the copy: open sessions count as left open, and media types are normalized as for new artifacts. */
 const COPIED_AS = new Map<string, (row: Row) => Row>([
-  ["haft_session", (row) => ({ ...row, owner: ownerAfter({ leavesOpen: row["owner"] !== null }) })],
-  ["haft_artifact", (row) => ({ ...row, media_type: keptMediaType(String(row["media_type"])) })],
+  ["haft_session", (row) => ({ ...row, owner: ownerAfterRelease({ leavesOpen: row["owner"] !== null }) })],
+  ["haft_artifact", (row) => ({ ...row, media_type: toStorableMediaType(String(row["media_type"])) })],
 ]);
 
 /** Sets the parents once all sessions exist, because sessions are copied in any order. */
 async function copyParents({ source, target, table }: TableCopy, options: UpkeepOptions): Promise<void> {
-  const pairs: TableParts = { ...table, columns: ["id", "parent_id"], texts: ["id", "parent_id"] };
-  for await (const piece of readPieces(source, pairs, options))
+  const pairs: TableLayout = { ...table, columns: ["id", "parent_id"], texts: ["id", "parent_id"] };
+  for await (const piece of readRowBatches(source, pairs, options))
     for (const { id, parent_id } of piece)
       if (id !== undefined && parent_id !== undefined && parent_id !== null)
-        await anyTables(target).updateTable("haft_session").set({ parent_id }).where("id", "=", id).execute();
+        await toUntypedTables(target).updateTable("haft_session").set({ parent_id }).where("id", "=", id).execute();
 }
 
-async function requireSame(target: Transaction<Tables>, table: TableParts, expected: TableSum, options: UpkeepOptions): Promise<void> {
+async function requireSame(target: Transaction<Tables>, table: TableLayout, expected: TableSum, options: UpkeepOptions): Promise<void> {
   const found = new TableSum();
-  for await (const rows of readPieces(target, table, options)) {
+  for await (const rows of readRowBatches(target, table, options)) {
     found.add(rows, table);
     options.onProgress?.(`${table.name} compared`, found.rows);
   }
@@ -171,7 +171,7 @@ async function requireSame(target: Transaction<Tables>, table: TableParts, expec
 }
 
 /** Number of sessions that a process may have open, according to the tables. @throws ToolError `corrupt_record` for tables that are not up to date */
-export async function openCount(connection: SqlConnection): Promise<number> {
+export async function countOpenSessions(connection: SqlConnection): Promise<number> {
   await requireCurrent(connection);
   const { rows } = await connection.tables
     .selectFrom("haft_session")

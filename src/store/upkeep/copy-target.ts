@@ -3,9 +3,9 @@ import { existsSync } from "node:fs";
 import { link, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { syncFile } from "../../core/base/sync-file.ts";
-import { systemCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-code.ts";
 import { ToolError } from "../../core/error.ts";
-import { connectStore, type ConnectStoreOptions, type StorePlace } from "../connect-store.ts";
+import { connectStore, type ConnectStoreOptions, type StoreLocation } from "../connect-store.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 
 /**
@@ -14,19 +14,19 @@ import type { SqlConnection } from "../sql/sql-connection.ts";
  *
  * @throws ToolError `conflict` if the file exists
  */
-export async function intoCopy<Result>(
-  place: StorePlace,
+export async function withCopyTarget<Result>(
+  place: StoreLocation,
   options: ConnectStoreOptions,
   work: (to: SqlConnection) => Promise<Result>,
 ): Promise<Result> {
   if (!("path" in place)) return withConnection(await connectStore(place, options), work);
   const { path } = place;
-  if (existsSync(path)) throw taken(path);
+  if (existsSync(path)) throw fileExistsError(path);
   const unfinished = `${path}.copying-${process.pid}`;
   await removeFile(unfinished);
   try {
     const result = await withConnection(await connectStore({ path: unfinished }), work);
-    await giveName(unfinished, path);
+    await publishFile(unfinished, path);
     return result;
   } finally {
     await removeFile(unfinished);
@@ -45,11 +45,11 @@ export async function withConnection<Result>(
 }
 
 /** Makes a link, which, unlike a rename, never replaces a file that was created meanwhile. */
-async function giveName(unfinished: string, path: string): Promise<void> {
+async function publishFile(unfinished: string, path: string): Promise<void> {
   try {
     await link(unfinished, path);
   } catch (thrown: unknown) {
-    throw systemCode(thrown) === "EEXIST" ? taken(path) : thrown;
+    throw systemErrorCode(thrown) === "EEXIST" ? fileExistsError(path) : thrown;
   }
   if (process.platform === "win32") return; // on Windows a folder cannot be opened for writing, and only such a handle can be synced
   const folder = await open(dirname(path));
@@ -65,7 +65,7 @@ async function removeFile(path: string): Promise<void> {
   await rm(path, { force: true });
 }
 
-function taken(path: string): ToolError {
+function fileExistsError(path: string): ToolError {
   return new ToolError("conflict", `The file ${path} already exists. Nothing was copied.`, {
     operatorHint: "Name a file that does not exist yet; a copy never adds to a store.",
   });

@@ -4,7 +4,7 @@ import { Owner } from "../sql/owner.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import type { Tables } from "../sql/tables.ts";
 import type { PruneOptions } from "./pruned-parts.ts";
-import { betweenSteps } from "./upkeep-work.ts";
+import { yieldBetweenSteps } from "./upkeep-work.ts";
 
 const SESSIONS_AT_ONCE = 200;
 /** Maximum number of tries of a batch. A branch that is created during a batch makes it fail; then it is read again. */
@@ -24,7 +24,7 @@ export async function pruneSessions(connection: SqlConnection, options: PruneOpt
   for (let before = -1; before < removed;) {
     before = removed;
     for (let last = ""; ;) {
-      await betweenSteps(options);
+      await yieldBetweenSteps(options);
       const batch = await removeBatch(connection, { owner, last, before: options.before });
       removed += batch.removed;
       options.onProgress?.("sessions", removed);
@@ -44,15 +44,15 @@ interface BatchOptions {
 async function removeBatch(connection: SqlConnection, options: BatchOptions): Promise<Batch> {
   for (let tries = 1; ; tries++) {
     try {
-      return await connection.attempt(() => connection.tables.transaction().execute((tables) => removeSome(tables, options)));
+      return await connection.runWithRetries(() => connection.tables.transaction().execute((tables) => removeSome(tables, options)));
     } catch (thrown: unknown) {
-      if (!connection.isTaken(thrown) || tries === MAX_TRIES) throw thrown;
+      if (!connection.isKeyTaken(thrown) || tries === MAX_TRIES) throw thrown;
     }
   }
 }
 
 async function removeSome(tables: Transaction<Tables>, { owner, last, before }: BatchOptions): Promise<Batch> {
-  const living = await owner.living(tables);
+  const living = await owner.listLiving(tables);
   const rows = await idle(tables, before, living)
     .select(["id", "epoch"])
     .where("id", ">", last)
@@ -107,7 +107,7 @@ function idle(tables: Kysely<Tables>, before: number, living: readonly string[])
 
 export async function countOldSessions(connection: SqlConnection, options: PruneOptions): Promise<number> {
   const { rows } = await (
-    await withStaying(connection, options)
+    await withKeptSessions(connection, options)
   )
     .selectFrom("haft_session")
     .select(({ fn }) => fn.countAll<number>().as("rows"))
@@ -119,9 +119,9 @@ export async function countOldSessions(connection: SqlConnection, options: Prune
 }
 
 /** Adds `staying`: the ids of the sessions that `pruneSessions` would keep, including every session that one of them branches off, however old. */
-export async function withStaying(connection: SqlConnection, { before }: Pick<PruneOptions, "before">) {
+export async function withKeptSessions(connection: SqlConnection, { before }: Pick<PruneOptions, "before">) {
   const { tables } = connection;
-  const living = await new Owner(connection).living(tables);
+  const living = await new Owner(connection).listLiving(tables);
   return tables.withRecursive("staying", (tree) =>
     tree
       .selectFrom("haft_session")

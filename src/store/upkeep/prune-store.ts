@@ -1,14 +1,14 @@
 /** Deletes old data of a store, in batches between which other processes may write. */
 import type { SelectQueryBuilder } from "kysely";
-import { KEYED_REQUEST_KEPT_MS } from "../../core/access-store.ts";
+import { KEYED_REQUEST_RETENTION_MS } from "../../core/access-store.ts";
 import { requireCurrent } from "../sql/migrate.ts";
-import { oldEntries, pruneEntries } from "../sql/sql-cache.ts";
+import { selectOldEntries, pruneEntries } from "../sql/sql-cache.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import { pruneJobs } from "../sql/sql-jobs.ts";
 import type { Tables } from "../sql/tables.ts";
 import { PRUNED_PARTS, type PrunedPart, type PruneOptions } from "./pruned-parts.ts";
-import { countOldSessions, pruneSessions, withStaying } from "./prune-sessions.ts";
-import { betweenSteps } from "./upkeep-work.ts";
+import { countOldSessions, pruneSessions, withKeptSessions } from "./prune-sessions.ts";
+import { yieldBetweenSteps } from "./upkeep-work.ts";
 
 /** Number of items of each part that were deleted, or would be. */
 export type PruneCounts = Readonly<Partial<Record<PrunedPart, number>>>;
@@ -16,22 +16,22 @@ export type PruneCounts = Readonly<Partial<Record<PrunedPart, number>>>;
 type Prune = (connection: SqlConnection, options: PruneOptions) => Promise<number>;
 
 const ROWS_AT_ONCE = 10_000;
-const PRUNES: Readonly<Record<PrunedPart, { readonly count: Prune; readonly forget: Prune }>> = {
-  sessions: { count: countOldSessions, forget: pruneSessions },
-  artifacts: { count: countOldArtifacts, forget: pruneArtifacts },
+const PRUNES: Readonly<Record<PrunedPart, { readonly count: Prune; readonly prune: Prune }>> = {
+  sessions: { count: countOldSessions, prune: pruneSessions },
+  artifacts: { count: countOldArtifacts, prune: pruneArtifacts },
   jobs: {
     count: ({ tables }, { before }) => countRows(tables.selectFrom("haft_job").where("ended_at", "<", Math.ceil(before))),
-    forget: ({ tables }, { before }) => pruneJobs(tables, { keep: Number.MAX_SAFE_INTEGER, endedBefore: before }),
+    prune: ({ tables }, { before }) => pruneJobs(tables, { keep: Number.MAX_SAFE_INTEGER, endedBefore: before }),
   },
   answers: {
     count: ({ tables }, options) => countRows(tables.selectFrom("haft_request").where("at", "<", answersBefore(options))),
-    forget: pruneAnswers,
+    prune: pruneAnswers,
   },
   calls: {
     count: ({ tables }, { before }) => countRows(tables.selectFrom("haft_call").where("at", "<", Math.ceil(before))),
-    forget: pruneCalls,
+    prune: pruneCalls,
   },
-  cache: { count: ({ tables }, options) => countRows(oldEntries(tables, options)), forget: pruneCache },
+  cache: { count: ({ tables }, options) => countRows(selectOldEntries(tables, options)), prune: pruneCache },
 };
 
 /**
@@ -47,8 +47,8 @@ export async function pruneStore(connection: SqlConnection, options: PruneOption
   const counts: Partial<Record<PrunedPart, number>> = {};
   for (const part of PRUNED_PARTS) {
     if (!parts.includes(part)) continue;
-    await betweenSteps(options);
-    counts[part] = await (options.dryRun === true ? PRUNES[part].count : PRUNES[part].forget)(connection, options);
+    await yieldBetweenSteps(options);
+    counts[part] = await (options.dryRun === true ? PRUNES[part].count : PRUNES[part].prune)(connection, options);
   }
   return counts;
 }
@@ -58,7 +58,7 @@ async function countRows<Table extends keyof Tables>(rows: SelectQueryBuilder<Ta
 }
 
 function answersBefore({ before, now }: PruneOptions): number {
-  return Math.trunc(Math.min(before, now - KEYED_REQUEST_KEPT_MS));
+  return Math.trunc(Math.min(before, now - KEYED_REQUEST_RETENTION_MS));
 }
 
 function pruneAnswers({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
@@ -81,7 +81,7 @@ async function inBatches(
     pruned += Number(numDeletedRows);
     options.onProgress?.(part, pruned);
     if (numDeletedRows < BigInt(ROWS_AT_ONCE)) return pruned;
-    await betweenSteps(options);
+    await yieldBetweenSteps(options);
   }
 }
 
@@ -91,7 +91,7 @@ async function pruneCache({ tables }: SqlConnection, options: PruneOptions): Pro
     if (gone === 0) return pruned;
     pruned += gone;
     options.onProgress?.("cache", pruned);
-    await betweenSteps(options);
+    await yieldBetweenSteps(options);
   }
 }
 
@@ -118,7 +118,7 @@ async function pruneArtifacts(connection: SqlConnection, options: PruneOptions):
         .executeTakeFirst();
       pruned += Number(numDeletedRows);
       options.onProgress?.("artifacts", pruned);
-      await betweenSteps(options);
+      await yieldBetweenSteps(options);
     }
   return pruned;
 }
@@ -130,18 +130,18 @@ async function* unusedArtifacts(connection: SqlConnection, options: PruneOptions
     const end = rows.at(-1);
     if (end === undefined) return;
     const unused = new Set(rows.map(({ id }) => id));
-    for await (const id of referredTo(connection, options)) unused.delete(id);
+    for await (const id of listReferredArtifacts(connection, options)) unused.delete(id);
     yield [...unused];
     last = end.id;
   }
 }
 
 /** The artifact ids in the events of the sessions that are kept: of all existing sessions, except those that a dry run only counted. */
-async function* referredTo(connection: SqlConnection, options: PruneOptions): AsyncGenerator<string, void, undefined> {
+async function* listReferredArtifacts(connection: SqlConnection, options: PruneOptions): AsyncGenerator<string, void, undefined> {
   const { dryRun = false, parts } = options;
-  const staying = dryRun && parts?.includes("sessions") !== false ? await withStaying(connection, options) : undefined;
+  const staying = dryRun && parts?.includes("sessions") !== false ? await withKeptSessions(connection, options) : undefined;
   for (let last = -1; ;) {
-    await betweenSteps(options);
+    await yieldBetweenSteps(options);
     const events =
       staying === undefined
         ? connection.tables.selectFrom("haft_event")

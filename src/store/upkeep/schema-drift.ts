@@ -19,11 +19,11 @@ export async function expectedShape(version?: number): Promise<SchemaShape> {
   }
 }
 
-export function schemaDrift(expected: SchemaShape, found: SchemaShape): readonly Finding[] {
-  const findings: Finding[] = found.lacks.map((lack) => drift(`the store lacks ${lack}`, RESTORE));
+export function findSchemaDrift(expected: SchemaShape, found: SchemaShape): readonly Finding[] {
+  const findings: Finding[] = found.missing.map((lack) => createFinding(`the store lacks ${lack}`, RESTORE));
   for (const [name, table] of expected.tables) {
     const actual = found.tables.get(name);
-    if (actual === undefined) findings.push(drift(`the table ${name} is missing`, RESTORE));
+    if (actual === undefined) findings.push(createFinding(`the table ${name} is missing`, RESTORE));
     else findings.push(...columnDrift(name, table, actual), ...indexDrift(name, table, actual));
   }
   return findings;
@@ -33,14 +33,14 @@ function columnDrift(table: string, expected: TableShape, found: TableShape): re
   const findings: Finding[] = [];
   for (const [name, column] of expected.columns) {
     const actual = found.columns.get(name);
-    if (actual === undefined) findings.push(drift(`the column ${name} of ${table} is missing`, RESTORE));
+    if (actual === undefined) findings.push(createFinding(`the column ${name} of ${table} is missing`, RESTORE));
     else if (!isSame(column, actual))
-      findings.push(drift(`the column ${name} of ${table} is ${spell(actual)}; it should be ${spell(column)}`, RESTORE));
+      findings.push(createFinding(`the column ${name} of ${table} is ${formatColumn(actual)}; it should be ${formatColumn(column)}`, RESTORE));
   }
   for (const name of found.columns.keys())
     if (!expected.columns.has(name))
       findings.push(
-        drift(`the column ${name} of ${table} is not one of Haft's`, `Once nothing needs it: alter table ${table} drop column "${name}"`),
+        createFinding(`the column ${name} of ${table} is not one of Haft's`, `Once nothing needs it: alter table ${table} drop column "${name}"`),
       );
   return findings;
 }
@@ -49,19 +49,19 @@ function indexDrift(table: string, expected: TableShape, found: TableShape): rea
   const findings: Finding[] = [];
   for (const columns of expected.keys)
     if (!found.keys.has(columns))
-      findings.push(drift(`${table} has no key (${columns})`, `create unique index ${table}_key_again on ${table} (${columns})`));
+      findings.push(createFinding(`${table} has no key (${columns})`, `create unique index ${table}_key_again on ${table} (${columns})`));
   for (const columns of found.keys)
     if (!expected.keys.has(columns))
-      findings.push(drift(`${table} has a unique index (${columns}) that is not one of Haft's`, "Drop that index: it makes writes fail."));
+      findings.push(createFinding(`${table} has a unique index (${columns}) that is not one of Haft's`, "Drop that index: it makes writes fail."));
   for (const [name, columns] of expected.indexes) {
     const actual = found.indexes.get(name);
     if (actual === columns) continue;
     const what = actual === undefined ? "is missing" : `is over (${actual})`;
     const drop = actual === undefined ? "" : `drop index ${name}; `;
-    findings.push(drift(`the index ${name} of ${table} (${columns}) ${what}`, `${drop}create index ${name} on ${table} (${columns})`));
+    findings.push(createFinding(`the index ${name} of ${table} (${columns}) ${what}`, `${drop}create index ${name} on ${table} (${columns})`));
   }
   for (const reference of expected.references)
-    if (!found.references.has(reference)) findings.push(drift(`the reference ${reference} of ${table} is missing`, RESTORE));
+    if (!found.references.has(reference)) findings.push(createFinding(`the reference ${reference} of ${table} is missing`, RESTORE));
   return findings;
 }
 
@@ -69,10 +69,10 @@ function isSame(one: ColumnShape, other: ColumnShape): boolean {
   return one.kind === other.kind && one.isRequired === other.isRequired;
 }
 
-function spell({ kind, isRequired }: ColumnShape): string {
+function formatColumn({ kind, isRequired }: ColumnShape): string {
   return `${kind === "other" ? "of another type" : kind}, ${isRequired ? "required" : "may be null"}`;
 }
 
-function drift(what: string, wayOut: string): Finding {
+function createFinding(what: string, wayOut: string): Finding {
   return { kind: "schema", what, wayOut };
 }

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { sql, type Kysely } from "kysely";
 import type { SchemaShape } from "../sql/schema-shape.ts";
 import type { Tables } from "../sql/tables.ts";
-import { betweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
+import { yieldBetweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
 
 export type Value = string | number | null;
 export type Row = Readonly<Record<string, Value>>;
@@ -17,7 +17,7 @@ const MAX_ROWS = 500;
 const MAX_BYTES = 4 * 1024 * 1024;
 const SIZES_AT_ONCE = 1_000;
 
-export interface TableParts {
+export interface TableLayout {
   readonly name: string;
   /** Columns that identify a row, in whose order the rows are read. */
   readonly key: readonly string[];
@@ -26,33 +26,33 @@ export interface TableParts {
 }
 
 /** @throws Error if the shape has no such table */
-export function partsOf({ tables }: SchemaShape, { name, key }: Pick<TableParts, "name" | "key">): TableParts {
+export function toTableLayout({ tables }: SchemaShape, { name, key }: Pick<TableLayout, "name" | "key">): TableLayout {
   const table = tables.get(name);
   if (table === undefined) throw new Error(`The shape of a store has no ${name}.`);
   const columns = [...table.columns.keys()];
   return { name, key, columns, texts: columns.filter((column) => table.columns.get(column)?.kind === "text") };
 }
 
-export function anyTables(tables: Kysely<Tables>): Kysely<AnyTables> {
+export function toUntypedTables(tables: Kysely<Tables>): Kysely<AnyTables> {
   return tables as unknown as Kysely<AnyTables>; // the names come from the shape of the tables
 }
 
 /** Reads the rows in the order of the key. Sizes are read first, so that rows of many megabytes are not read together. */
-export async function* readPieces(
+export async function* readRowBatches(
   tables: Kysely<Tables>,
-  parts: TableParts,
+  parts: TableLayout,
   options: UpkeepOptions,
 ): AsyncGenerator<readonly Row[], void, undefined> {
   let last: Row | undefined;
   for (;;) {
-    const ends = pieceEnds(await sizesBehind(tables, parts, last));
+    const ends = findBatchEnds(await readSizesAfter(tables, parts, last));
     if (ends.length === 0) return;
     for (const end of ends) {
-      await betweenSteps(options);
-      const rows = behind(tables, parts, last)
+      await yieldBetweenSteps(options);
+      const rows = selectAfter(tables, parts, last)
         .where(isUpTo(parts.key, end))
         .select([...parts.columns]);
-      yield await inOrder(rows, parts).execute();
+      yield await orderByKey(rows, parts).execute();
       last = end;
     }
   }
@@ -62,18 +62,18 @@ interface SizedRow extends Row {
   readonly bytes: number;
 }
 
-async function sizesBehind(tables: Kysely<Tables>, parts: TableParts, last: Row | undefined): Promise<readonly SizedRow[]> {
+async function readSizesAfter(tables: Kysely<Tables>, parts: TableLayout, last: Row | undefined): Promise<readonly SizedRow[]> {
   const sizes = parts.texts.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`);
   const bytes = sizes.length === 0 ? sql<number>`0` : sql<number>`${sql.join(sizes, sql` + `)}`;
-  const rows = behind(tables, parts, last)
+  const rows = selectAfter(tables, parts, last)
     .select([...parts.key])
     .select(bytes.as("bytes"))
     .limit(SIZES_AT_ONCE);
-  return inOrder(rows, parts).execute();
+  return orderByKey(rows, parts).execute();
 }
 
-function behind(tables: Kysely<Tables>, { name, key }: TableParts, last: Row | undefined) {
-  const all = anyTables(tables).selectFrom(name);
+function selectAfter(tables: Kysely<Tables>, { name, key }: TableLayout, last: Row | undefined) {
+  const all = toUntypedTables(tables).selectFrom(name);
   return last === undefined ? all : all.where(sql<boolean>`(${columnsOf(key)}) > (${valuesOf(key, last)})`);
 }
 
@@ -89,12 +89,12 @@ function valuesOf(key: readonly string[], row: Row) {
   return sql.join(key.map((column) => row[column]));
 }
 
-function inOrder<Query extends { orderBy(column: string): Query }>(query: Query, { key }: TableParts): Query {
+function orderByKey<Query extends { orderBy(column: string): Query }>(query: Query, { key }: TableLayout): Query {
   return key.reduce((ordered, column) => ordered.orderBy(column), query);
 }
 
 /** Returns the last row of each piece. */
-function pieceEnds(sizes: readonly SizedRow[]): readonly Row[] {
+function findBatchEnds(sizes: readonly SizedRow[]): readonly Row[] {
   const ends: Row[] = [];
   let [rows, bytes] = [0, 0];
   for (const [index, row] of sizes.entries()) {
@@ -115,7 +115,7 @@ export class TableSum {
   rows = 0;
   #sum = 0n;
 
-  add(rows: readonly Row[], { columns }: TableParts): void {
+  add(rows: readonly Row[], { columns }: TableLayout): void {
     for (const row of rows) {
       const text = JSON.stringify(columns.map((column) => row[column] ?? null));
       this.#sum = (this.#sum + BigInt(`0x${hash("sha256", text).slice(0, 32)}`)) % MODULUS;

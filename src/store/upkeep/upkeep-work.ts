@@ -8,7 +8,7 @@ export interface UpkeepOptions {
 }
 
 /** Must be awaited between two steps: SQLite answers synchronously, so that an abort would otherwise go unnoticed. */
-export async function betweenSteps({ signal }: UpkeepOptions): Promise<void> {
+export async function yieldBetweenSteps({ signal }: UpkeepOptions): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   signal?.throwIfAborted();
 }

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../../core/error.ts";
-import { cannotLoad, type LatePackage } from "../../core/late-package.ts";
+import { packageLoadError, type LazyPackage } from "../../core/late-package.ts";
 
 export type DocumentKind = "html" | "pdf";
 
@@ -23,7 +23,7 @@ export type ConvertAnswer = ConvertedText | { readonly error: string; readonly i
 const PACKAGES = {
   html: { name: "defuddle", need: "it reads HTML pages" },
   pdf: { name: "unpdf", need: "it reads PDF documents" },
-} as const satisfies Record<DocumentKind, LatePackage>;
+} as const satisfies Record<DocumentKind, LazyPackage>;
 const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 } as const;
 
 /**
@@ -34,10 +34,10 @@ const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 } as 
  */
 export async function convertDocument(job: ConvertJob, signal: AbortSignal): Promise<ConvertedText> {
   signal.throwIfAborted();
-  const answer = await answerOf(startWorker(job), job.kind, signal);
+  const answer = await waitForAnswer(startWorker(job), job.kind, signal);
   if (!("error" in answer)) return answer;
-  if (answer.isUnloaded) throw cannotLoad(PACKAGES[job.kind], answer.error, { outcome: "not_started" });
-  throw failed(job.kind, answer.error);
+  if (answer.isUnloaded) throw packageLoadError(PACKAGES[job.kind], answer.error, { outcome: "not_started" });
+  throw conversionError(job.kind, answer.error);
 }
 
 function startWorker(job: ConvertJob): Worker {
@@ -46,11 +46,11 @@ function startWorker(job: ConvertJob): Worker {
     throw new ToolError("unavailable", "Documents are converted in a worker thread, and its file is not in the bundle.", {
       operatorHint: 'Mark the package "haft" as external in the bundler.',
     });
-  return threadOf(file, job);
+  return createWorker(file, job);
 }
 
 /** A separate function because of Turbopack: see `ProgramThread` for what it does with a variable that it can trace. */
-function threadOf(file: URL, job: ConvertJob): Worker {
+function createWorker(file: URL, job: ConvertJob): Worker {
   return new Worker(file, { workerData: job, resourceLimits: MEMORY, env: {}, stdout: true, stderr: true });
 }
 
@@ -61,12 +61,12 @@ function workerFile(here: unknown): URL | undefined {
   return existsSync(file) ? file : undefined;
 }
 
-async function answerOf(worker: Worker, kind: DocumentKind, signal: AbortSignal): Promise<ConvertAnswer> {
+async function waitForAnswer(worker: Worker, kind: DocumentKind, signal: AbortSignal): Promise<ConvertAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<ConvertAnswer>();
   const cancel = (): void => reject(ToolError.fromUnknown(signal.reason));
   signal.addEventListener("abort", cancel, { once: true });
-  worker.once("message", resolve).once("error", (error: unknown) => reject(failed(kind, ToolError.fromUnknown(error).message)));
-  worker.once("exit", () => reject(failed(kind, "its converter ended early")));
+  worker.once("message", resolve).once("error", (error: unknown) => reject(conversionError(kind, ToolError.fromUnknown(error).message)));
+  worker.once("exit", () => reject(conversionError(kind, "its converter ended early")));
   try {
     return await promise;
   } finally {
@@ -75,7 +75,7 @@ async function answerOf(worker: Worker, kind: DocumentKind, signal: AbortSignal)
   }
 }
 
-function failed(kind: DocumentKind, reason: string): ToolError {
+function conversionError(kind: DocumentKind, reason: string): ToolError {
   return new ToolError(
     "execution_failed",
     `The ${kind === "pdf" ? "PDF document" : "page"} cannot be converted: ${reason.replace(/\.$/u, "")}.`,

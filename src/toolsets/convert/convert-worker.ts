@@ -49,24 +49,24 @@ globalThis.DecompressionStream = class {
 /** Ends the thread: a thrown error would count as a fault of one stream or page, and the next one would be tried. */
 function checkMemory(more: number): void {
   if (process.memoryUsage().arrayBuffers + more <= MAX_BUFFER_BYTES) return;
-  answer({ error: "it unpacks to more than 512 MB", isUnloaded: false });
+  postAnswer({ error: "it unpacks to more than 512 MB", isUnloaded: false });
   process.exit();
 }
 
 try {
-  answer(await convert(workerData as ConvertJob)); // made by convertDocument()
+  postAnswer(await convert(workerData as ConvertJob)); // made by convertDocument()
 } catch (thrown: unknown) {
   const isLocked = thrown instanceof Error && thrown.name === "PasswordException";
   const message = isLocked ? NEEDS_PASSWORD : thrown instanceof Error ? thrown.message : String(thrown);
-  answer({ error: message.slice(0, 500), isUnloaded: thrown instanceof UnloadedPackage || isNotFound(thrown) });
+  postAnswer({ error: message.slice(0, 500), isUnloaded: thrown instanceof UnloadedPackage || isNotFound(thrown) });
 }
 
-function answer(value: ConvertAnswer): void {
+function postAnswer(value: ConvertAnswer): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
   parentPort?.postMessage(value);
 }
 
-function notLoaded(thrown: unknown): never {
+function throwUnloadedPackage(thrown: unknown): never {
   throw new UnloadedPackage(thrown instanceof Error ? thrown.message : String(thrown));
 }
 
@@ -80,7 +80,7 @@ async function convert({ kind, bytes, url }: ConvertJob): Promise<ConvertAnswer>
 }
 
 async function convertPage(html: string, url: string | undefined): Promise<ConvertAnswer> {
-  const { Defuddle } = await import("defuddle/node").catch(notLoaded);
+  const { Defuddle } = await import("defuddle/node").catch(throwUnloadedPackage);
   const { title, content } = await Defuddle(withBody(html), url, { markdown: true, useAsync: false });
   return { text: content, title };
 }
@@ -97,7 +97,7 @@ function withBody(html: string): string {
 
 /** Converts page by page: a damaged page does not affect the others, and a page's memory is freed before the next. */
 async function convertPdf(bytes: Uint8Array): Promise<ConvertAnswer> {
-  const { getDocumentProxy } = await import("unpdf").catch(notLoaded);
+  const { getDocumentProxy } = await import("unpdf").catch(throwUnloadedPackage);
   const missingMaps = new Set<string>();
   const document = await getDocumentProxy(new Uint8Array(bytes), { BinaryDataFactory: packageFiles(missingMaps) });
   const pages: string[] = [];

@@ -1,6 +1,6 @@
 /** Distinguishes text files from others by their first bytes, and by extensions that never mean text. */
 import { extname } from "node:path";
-import { refusal } from "./file-error.ts";
+import { refusalError } from "./file-error.ts";
 
 /** Number of bytes at the start of a file that are examined. */
 export const HEAD_BYTES = 8192;
@@ -32,13 +32,13 @@ export function detectMedia(head: Buffer): Media | undefined {
 }
 
 /** Returns why a file is not text, or undefined if it is. Without its first bytes only the name is examined. */
-export function binaryReason(name: string, head?: Buffer): string | undefined {
+export function findBinaryReason(name: string, head?: Buffer): string | undefined {
   const extension = extname(name).toLowerCase();
   if (BINARY_EXTENSIONS.has(extension)) return `its extension is ${extension}`;
-  return head === undefined ? undefined : controlReason(head.subarray(0, HEAD_BYTES));
+  return head === undefined ? undefined : findControlReason(head.subarray(0, HEAD_BYTES));
 }
 
-function controlReason(codes: Iterable<number> & { readonly length: number }): string | undefined {
+function findControlReason(codes: Iterable<number> & { readonly length: number }): string | undefined {
   let control = 0;
   for (const code of codes) {
     if (code === 0) return "it contains NUL bytes";
@@ -48,7 +48,7 @@ function controlReason(codes: Iterable<number> & { readonly length: number }): s
 }
 
 /** Returns the encoding of text that is not UTF-8, judged by its first bytes: a byte order mark, or ASCII letters with NUL bytes between them. */
-export function wideEncoding(head: Buffer): "UTF-16" | "UTF-16LE" | "UTF-16BE" | "UTF-32" | undefined {
+export function detectWideEncoding(head: Buffer): "UTF-16" | "UTF-16LE" | "UTF-16BE" | "UTF-32" | undefined {
   const mark = head.toString("latin1", 0, 4);
   if (mark === "\u00ff\u00fe\0\0" || mark === "\0\0\u00fe\u00ff") return "UTF-32";
   if (mark.startsWith("\u00ff\u00fe")) return isTextInUtf16(head, "utf-16le") ? "UTF-16" : undefined;
@@ -66,7 +66,7 @@ function isMostlyNul(head: Buffer, which: 0 | 1): boolean {
 
 function isTextInUtf16(head: Buffer, encoding: "utf-16le" | "utf-16be"): boolean {
   const text = new TextDecoder(encoding).decode(head.subarray(0, head.length - (head.length % 2)), { stream: true });
-  return !text.includes("\ufffd") && controlReason(Uint32Array.from(text, (letter) => letter.codePointAt(0) ?? 0)) === undefined;
+  return !text.includes("\ufffd") && findControlReason(Uint32Array.from(text, (letter) => letter.codePointAt(0) ?? 0)) === undefined;
 }
 
 /** Whether the byte is a control byte. Tab, line ends, form feed, backspace and the escape of terminal colours occur in text and do not count. */
@@ -76,14 +76,14 @@ function isControl(byte: number): boolean {
 
 /** @throws ToolError if the file is neither UTF-8 nor in another encoding with single-byte ASCII letters */
 export function refuseBinary(shown: string, head?: Buffer): void {
-  const encoding = head === undefined ? undefined : wideEncoding(head);
+  const encoding = head === undefined ? undefined : detectWideEncoding(head);
   if (encoding !== undefined)
-    throw refusal(`${JSON.stringify(shown)} is in ${encoding}, and text is read in UTF-8 only.`, toUtf8(encoding));
-  const reason = binaryReason(shown, head);
+    throw refusalError(`${JSON.stringify(shown)} is in ${encoding}, and text is read in UTF-8 only.`, conversionHint(encoding));
+  const reason = findBinaryReason(shown, head);
   if (reason === undefined) return;
-  throw refusal(`${JSON.stringify(shown)} is a binary file: ${reason}.`, "This tool works on text files only.");
+  throw refusalError(`${JSON.stringify(shown)} is a binary file: ${reason}.`, "This tool works on text files only.");
 }
 
-function toUtf8(encoding: string): string {
+function conversionHint(encoding: string): string {
   return `Convert it with a command such as iconv -f ${encoding} -t UTF-8, or ask the user to save it as UTF-8.`;
 }

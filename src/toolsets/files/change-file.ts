@@ -6,13 +6,13 @@ import { syncFile } from "../../core/base/sync-file.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import { HEAD_BYTES, refuseBinary } from "./binary.ts";
-import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, readWhole, tooLargeFile } from "./file-bytes.ts";
-import { systemCode } from "../../core/base/system-code.ts";
+import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, readWhole, fileTooLargeError } from "./file-bytes.ts";
+import { systemErrorCode } from "../../core/base/system-code.ts";
 import { fileError } from "./file-error.ts";
 import { type OpenFolder, childPath, openFile, openParent } from "./open-place.ts";
-import { putInPlace } from "./put-in-place.ts";
-import { checkRead, recordChange, recordRead, stale } from "./read-record.ts";
-import type { Place, Workspace } from "./workspace-path.ts";
+import { renameOver } from "./put-in-place.ts";
+import { checkRead, recordChange, recordRead, staleFileError } from "./read-record.ts";
+import type { ResolvedPath, Workspace } from "./workspace-path.ts";
 
 /** Maximum number of temporary files of one call in a folder. */
 const MAX_RUNS = 100;
@@ -53,21 +53,21 @@ export interface CurrentFile {
 export async function changeFile(request: ChangeRequest): Promise<Change> {
   const { workspace, path, context } = request;
   const found = await workspace.resolveForChange(path, context);
-  return inTurn(found.real, async () => {
+  return runExclusive(found.real, async () => {
     context.signal.throwIfAborted();
     const place = await workspace.resolveForChange(path, context); // an earlier change may have created it
     const before = place.missing.length > 0 ? undefined : await loadCurrent(place, context.signal);
     if (before === undefined) refuseBinary(place.shown);
     else checkRead(context, place, before.known);
-    const bytes = encode(await request.revise(before));
-    const known = await replace(place, { bytes, before, context });
+    const bytes = encodeText(await request.revise(before));
+    const known = await replaceCurrent(place, { bytes, before, context });
     if (before === undefined || request.isWhole) recordRead(context, place.real, known);
     else recordChange(context, place.real, known);
     return { shown: place.shown, created: before === undefined, bytes: bytes.length };
   });
 }
 
-export async function loadCurrent(place: Place, signal: AbortSignal): Promise<CurrentFile> {
+export async function loadCurrent(place: ResolvedPath, signal: AbortSignal): Promise<CurrentFile> {
   const file = await openFile(place);
   try {
     const bytes = await readWhole(file, { maxBytes: MAX_TEXT_BYTES, signal });
@@ -80,9 +80,9 @@ export async function loadCurrent(place: Place, signal: AbortSignal): Promise<Cu
 }
 
 /** Returns the text of a file. @throws ToolError if it is too large, binary, or not UTF-8 */
-export function textOf(file: CurrentFile): string {
+export function decodeFile(file: CurrentFile): string {
   if (file.bytes === undefined)
-    throw tooLargeFile(file.shown, MAX_TEXT_BYTES, "Read parts of it with offset and limit, or search it with grep.");
+    throw fileTooLargeError(file.shown, MAX_TEXT_BYTES, "Read parts of it with offset and limit, or search it with grep.");
   refuseBinary(file.shown, file.bytes.subarray(0, HEAD_BYTES));
   try {
     return UTF8.decode(file.bytes);
@@ -97,7 +97,7 @@ export function textOf(file: CurrentFile): string {
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-function encode(text: string): Buffer {
+function encodeText(text: string): Buffer {
   if (!text.isWellFormed())
     throw new ToolError("invalid_input", "The text contains half a surrogate pair, which cannot be written as UTF-8.");
   return Buffer.from(text, "utf8");
@@ -109,14 +109,14 @@ interface Replacement {
   readonly context: ToolContext;
 }
 
-async function replace(place: Place, replacement: Replacement): Promise<Fingerprint> {
+async function replaceCurrent(place: ResolvedPath, replacement: Replacement): Promise<Fingerprint> {
   const parent = await openParent(place);
   try {
     // a rename ignores that the old file is read-only, which is usually intended
     if (replacement.before !== undefined) await access(childPath(parent, place), constants.W_OK);
     const { path: temporary, stats, leftovers } = await writeTemporary(parent.path, replacement);
     try {
-      await putInPlace(temporary, childPath(parent, place), {
+      await renameOver(temporary, childPath(parent, place), {
         signal: replacement.context.signal,
         check: () => refuseIfChanged(parent, place, replacement.before),
       });
@@ -152,7 +152,7 @@ async function openTemporary(folder: string, { callId, attempt }: ToolContext): 
       const handle = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
       return { path, handle, leftovers };
     } catch (thrown: unknown) {
-      if (systemCode(thrown) !== "EEXIST" || run === MAX_RUNS) throw thrown;
+      if (systemErrorCode(thrown) !== "EEXIST" || run === MAX_RUNS) throw thrown;
       leftovers.push(path);
     }
   }
@@ -162,7 +162,7 @@ async function writeTemporary(folder: string, { bytes, before, context }: Replac
   const { path, handle, leftovers } = await openTemporary(folder, context);
   try {
     await handle.writeFile(bytes);
-    if (before !== undefined) await keepOwnerAndMode(handle, before.stats);
+    if (before !== undefined) await copyOwnerAndMode(handle, before.stats);
     await syncFile(handle);
     return { path, leftovers, stats: await handle.stat() };
   } catch (thrown: unknown) {
@@ -173,44 +173,44 @@ async function writeTemporary(folder: string, { bytes, before, context }: Replac
   }
 }
 
-async function keepOwnerAndMode(handle: FileHandle, old: Stats): Promise<void> {
+async function copyOwnerAndMode(handle: FileHandle, old: Stats): Promise<void> {
   const { uid, gid } = await handle.stat();
-  const isKept = (uid === old.uid && gid === old.gid) || (await wasGiven(handle, old.uid, old.gid));
+  const isKept = (uid === old.uid && gid === old.gid) || (await tryChown(handle, old.uid, old.gid));
   // Only root may give files away. As with any editor, we then own the file; its group is kept if we are a member.
-  const isOfGroup = isKept || gid === old.gid || (await wasGiven(handle, uid, old.gid));
+  const isOfGroup = isKept || gid === old.gid || (await tryChown(handle, uid, old.gid));
   const ofOthers = old.mode & 0o007;
   await handle.chmod(old.mode & (isOfGroup ? 0o777 : 0o707 | (ofOthers << 3))); // if the group changes, it gets the permissions of others
 }
 
-async function wasGiven(handle: FileHandle, uid: number, gid: number): Promise<boolean> {
+async function tryChown(handle: FileHandle, uid: number, gid: number): Promise<boolean> {
   try {
     await handle.chown(uid, gid);
     return true;
   } catch (thrown: unknown) {
-    if (systemCode(thrown) !== "EPERM") throw thrown;
+    if (systemErrorCode(thrown) !== "EPERM") throw thrown;
     return false;
   }
 }
 
 /** Checks the file again right before the rename, because another program may have written it since it was read. */
-async function refuseIfChanged(parent: OpenFolder, place: Place, before: CurrentFile | undefined): Promise<void> {
-  const now = await lstatIfThere(childPath(parent, place));
+async function refuseIfChanged(parent: OpenFolder, place: ResolvedPath, before: CurrentFile | undefined): Promise<void> {
+  const now = await findStats(childPath(parent, place));
   if (before === undefined && now === undefined) return;
   if (before !== undefined && now?.ino === before.stats.ino && now.mtimeMs === before.stats.mtimeMs && now.size === before.stats.size)
     return;
-  throw stale(place.shown);
+  throw staleFileError(place.shown);
 }
 
-async function lstatIfThere(path: string): Promise<Stats | undefined> {
+async function findStats(path: string): Promise<Stats | undefined> {
   try {
     return await lstat(path);
   } catch (thrown: unknown) {
-    if (systemCode(thrown) === "ENOENT") return undefined;
+    if (systemErrorCode(thrown) === "ENOENT") return undefined;
     throw thrown;
   }
 }
 
-const lastOf = new Map<string, Promise<void>>();
+const lastChangeByPath = new Map<string, Promise<void>>();
 
 /**
  * Runs `work` after all earlier work for the same real path has ended.
@@ -218,15 +218,15 @@ const lastOf = new Map<string, Promise<void>>();
  * The runtime's locks use paths as written; this also serialises different spellings of one file, such as through a link. Applies to all toolsets of
  * the process.
  */
-async function inTurn<T>(realPath: string, work: () => Promise<T>): Promise<T> {
+async function runExclusive<T>(realPath: string, work: () => Promise<T>): Promise<T> {
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-  const before = lastOf.get(realPath);
-  lastOf.set(realPath, ended);
+  const before = lastChangeByPath.get(realPath);
+  lastChangeByPath.set(realPath, ended);
   try {
     await before;
     return await work();
   } finally {
     end();
-    if (lastOf.get(realPath) === ended) lastOf.delete(realPath);
+    if (lastChangeByPath.get(realPath) === ended) lastChangeByPath.delete(realPath);
   }
 }

@@ -5,9 +5,9 @@ import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { plural } from "../../core/base/wording.ts";
-import { type CurrentFile, changeFile, textOf } from "./change-file.ts";
-import { letOthersRun } from "./file-bytes.ts";
-import { refusal } from "./file-error.ts";
+import { type CurrentFile, changeFile, decodeFile } from "./change-file.ts";
+import { yieldToEventLoop } from "./file-bytes.ts";
+import { refusalError } from "./file-error.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
 import { applyDiff } from "./text-diff.ts";
 import { type EditOutcome, type TextEdit, applyEdit } from "./text-edit.ts";
@@ -99,7 +99,7 @@ function editProblems({ old, new: replacement, diff, replaceAll }: JsonObject): 
     : ["$.diff: cannot be combined with old, new and replaceAll"];
 }
 
-function outcomeOf(before: string, { old = "", new: replacement = "", replaceAll = false, diff }: EditInput): EditOutcome {
+function applyInput(before: string, { old = "", new: replacement = "", replaceAll = false, diff }: EditInput): EditOutcome {
   return diff === undefined ? applyEdit(before, { old, new: replacement, replaceAll }) : applyDiff(before, diff);
 }
 
@@ -112,9 +112,9 @@ async function editFile(workspace: Workspace, input: EditInput, context: ToolCon
     context,
     isWhole: false,
     revise: (before) => {
-      const outcome = outcomeOf(textToEdit(before, input.path), input);
+      const outcome = applyInput(textToEdit(before, input.path), input);
       if ("problem" in outcome)
-        throw refusal(`Cannot edit ${JSON.stringify(input.path)}: ${outcome.problem}. Nothing was written.`, outcome.hint);
+        throw refusalError(`Cannot edit ${JSON.stringify(input.path)}: ${outcome.problem}. Nothing was written.`, outcome.hint);
       ({ replacements, line } = outcome);
       return outcome.text;
     },
@@ -135,7 +135,7 @@ async function multiEditFile(workspace: Workspace, input: MultiEditInput, contex
       const run = await applyEdits(textToEdit(before, input.path), input, context.signal);
       reports = run.reports;
       const applied = appliedCount(reports);
-      if (applied === 0 || (applied < reports.length && (input.mode ?? "strict") === "strict")) throw nothingWritten(input, reports);
+      if (applied === 0 || (applied < reports.length && (input.mode ?? "strict") === "strict")) throw editsFailedError(input, reports);
       return run.text;
     },
   });
@@ -145,8 +145,8 @@ async function multiEditFile(workspace: Workspace, input: MultiEditInput, contex
 }
 
 function textToEdit(before: CurrentFile | undefined, path: string): string {
-  if (before === undefined) throw refusal(`Cannot edit ${JSON.stringify(path)}: it does not exist.`, "Use write to create it.");
-  return textOf(before);
+  if (before === undefined) throw refusalError(`Cannot edit ${JSON.stringify(path)}: it does not exist.`, "Use write to create it.");
+  return decodeFile(before);
 }
 
 interface EditReport {
@@ -172,7 +172,7 @@ async function applyEdits(
       reports.push({ edit: index + 1, status: "skipped", note: "an edit before it failed" });
       continue;
     }
-    if (text.length > LONG_TEXT) await letOthersRun(signal);
+    if (text.length > LONG_TEXT) await yieldToEventLoop(signal);
     const outcome = applyEdit(text, edit);
     if ("problem" in outcome) {
       failed = true;
@@ -189,7 +189,7 @@ async function applyEdits(
   return { text, reports };
 }
 
-function nothingWritten(input: MultiEditInput, reports: readonly EditReport[]): ToolError {
+function editsFailedError(input: MultiEditInput, reports: readonly EditReport[]): ToolError {
   const failed = reports.filter(({ status }) => status === "failed");
   return new ToolError(
     "execution_failed",

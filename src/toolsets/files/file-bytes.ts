@@ -12,7 +12,7 @@ const PIECE_BYTES = 256 * 1024;
 const MIN_PIECE_BYTES = 4096;
 
 /** Yields the file from its start. The buffer is reused for the next piece, so copy what you keep. @throws the signal's reason when it aborts */
-export async function* pieces({ handle, stats }: OpenFile, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+export async function* readFilePieces({ handle, stats }: OpenFile, signal: AbortSignal): AsyncGenerator<Buffer, void> {
   const buffer = Buffer.allocUnsafe(Math.min(PIECE_BYTES, Math.max(stats.size + 1, MIN_PIECE_BYTES)));
   for (let position = 0; ;) {
     signal.throwIfAborted();
@@ -37,7 +37,7 @@ export async function readWhole(
   if (file.stats.size > limits.maxBytes) return undefined;
   const kept: Buffer[] = [];
   let size = 0;
-  for await (const piece of pieces(file, limits.signal)) {
+  for await (const piece of readFilePieces(file, limits.signal)) {
     size += piece.length;
     if (size > limits.maxBytes) return undefined;
     kept.push(Buffer.from(piece));
@@ -57,17 +57,17 @@ export function fingerprint(stats: Stats, bytes: Buffer | undefined): Fingerprin
   return { mtimeMs: stats.mtimeMs, size: stats.size, hash };
 }
 
-export function sameFingerprint(one: Fingerprint, other: Fingerprint): boolean {
+export function isSameFingerprint(one: Fingerprint, other: Fingerprint): boolean {
   return one.mtimeMs === other.mtimeMs && one.size === other.size && one.hash === other.hash;
 }
 
 /** Lets other work of the program run before long work continues. */
-export async function letOthersRun(signal: AbortSignal): Promise<void> {
+export async function yieldToEventLoop(signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   signal.throwIfAborted();
 }
 
 /** @param hint a hint for the model; left out if no part of the file can be read */
-export function tooLargeFile(shown: string, maxBytes: number, hint?: string): ToolError {
+export function fileTooLargeError(shown: string, maxBytes: number, hint?: string): ToolError {
   return new ToolError("too_large", `${JSON.stringify(shown)} is larger than ${maxBytes / 1024 / 1024} MiB.`, omitUndefined({ hint }));
 }

@@ -2,7 +2,7 @@
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
-import { systemCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-code.ts";
 
 interface Explanation {
   readonly code: ErrorCode;
@@ -36,8 +36,8 @@ const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map<string, Explanati
 ]);
 
 /** Returns the reason of a file system error as text, without the path, which is part of the surrounding message. */
-export function systemReason(thrown: unknown): string {
-  return EXPLANATIONS.get(systemCode(thrown) ?? "")?.text ?? describeThrown(thrown);
+export function describeSystemError(thrown: unknown): string {
+  return EXPLANATIONS.get(systemErrorCode(thrown) ?? "")?.text ?? describeThrown(thrown);
 }
 
 /**
@@ -47,7 +47,7 @@ export function systemReason(thrown: unknown): string {
  */
 export function fileError(thrown: unknown, action: { readonly verb: string; readonly shown: string }): ToolError {
   if (thrown instanceof ToolError) return thrown;
-  const systemError = systemCode(thrown);
+  const systemError = systemErrorCode(thrown);
   if (systemError === undefined) return ToolError.fromUnknown(thrown);
   const { code, text, hint, retryable } = EXPLANATIONS.get(systemError) ?? {
     code: "execution_failed",
@@ -61,6 +61,6 @@ export function fileError(thrown: unknown, action: { readonly verb: string; read
 }
 
 /** Returns the error of a call that was refused or failed without changing anything. */
-export function refusal(message: string, hint?: string): ToolError {
+export function refusalError(message: string, hint?: string): ToolError {
   return new ToolError("execution_failed", message, { outcome: "failed", ...(hint === undefined ? {} : { hint }) });
 }

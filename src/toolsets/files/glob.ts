@@ -5,12 +5,12 @@ import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema, PastCall, Tool } from "../../core/tool.ts";
-import { systemCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-code.ts";
 import { MAX_PATTERN_LENGTH, type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { pathLine, withNotes } from "./path-list.ts";
-import { numberOf, supersedesListings } from "./superseded-views.ts";
+import { toNumber, supersedesListings } from "./superseded-views.ts";
 import { MAX_ENTRIES, Walk } from "./walk.ts";
-import { namesBelow, pathSchema, type Workspace } from "./workspace-path.ts";
+import { segmentsBelow, pathSchema, type Workspace } from "./workspace-path.ts";
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
@@ -46,19 +46,19 @@ export function globTool(workspace: Workspace): Tool {
       "Files that .gitignore excludes are left out, and so are .git and node_modules.",
     inputSchema: INPUT_SCHEMA,
     effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
-    supersedes: supersedesListings(workspace, findsAllOf),
+    supersedes: supersedesListings(workspace, coversOlderGlob),
     execute: (input: GlobInput, context: ToolContext) => glob(workspace, input, context),
   };
 }
 
-const EVERYTHING: ReadonlySet<unknown> = new Set(["**", "**/*"]);
+const MATCH_ALL_PATTERNS: ReadonlySet<unknown> = new Set(["**", "**/*"]);
 
 /** Whether the newer call found everything that the older one did: the same pattern with at least the same limit, or all files. */
-function findsAllOf(newer: PastCall, older: PastCall): boolean {
+function coversOlderGlob(newer: PastCall, older: PastCall): boolean {
   const foundAll = isJsonObject(newer.output) && newer.output["more"] === false;
   const { pattern, limit } = newer.input;
-  if (pattern !== older.input["pattern"]) return foundAll && EVERYTHING.has(pattern);
-  return foundAll || numberOf(limit, DEFAULT_LIMIT) >= numberOf(older.input["limit"], DEFAULT_LIMIT);
+  if (pattern !== older.input["pattern"]) return foundAll && MATCH_ALL_PATTERNS.has(pattern);
+  return foundAll || toNumber(limit, DEFAULT_LIMIT) >= toNumber(older.input["limit"], DEFAULT_LIMIT);
 }
 
 async function glob(workspace: Workspace, input: GlobInput, context: ToolContext): Promise<ToolOutput> {
@@ -66,15 +66,15 @@ async function glob(workspace: Workspace, input: GlobInput, context: ToolContext
   const place = await workspace.resolve(input.path ?? ".", context);
   const walk = new Walk({ workspace, signal: context.signal });
   const start = await walk.start(place);
-  const found = await newestFirst(await matching(walk.files(start), place.real, matches), context.signal);
+  const found = await newestFirst(await matchingFiles(walk.files(start), place.real, matches), context.signal);
   const limit = input.limit ?? DEFAULT_LIMIT;
-  const paths = found.slice(0, limit).map((real) => workspace.shown(real));
+  const paths = found.slice(0, limit).map((real) => workspace.toDisplayPath(real));
   const more = found.length > limit;
   const notes = [
     more ? `more files match; the ${limit} newest of ${found.length} are shown` : undefined,
     walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a subfolder` : undefined,
-    walk.unopened > 0 ? `folders that could not be opened and were not searched: ${walk.unopened}` : undefined,
-    found.length === 0 ? `no file matches ${input.pattern}${walk.ignored > 0 ? "; ignored files were not searched" : ""}` : undefined,
+    walk.unopenedCount > 0 ? `folders that could not be opened and were not searched: ${walk.unopenedCount}` : undefined,
+    found.length === 0 ? `no file matches ${input.pattern}${walk.ignoredCount > 0 ? "; ignored files were not searched" : ""}` : undefined,
   ];
   const output = { paths, more: more || walk.stopped };
   return new ToolOutput({ content: [{ type: "text", text: withNotes(paths.map(pathLine), notes) }], output });
@@ -87,10 +87,10 @@ function checkPattern(pattern: string): string {
   });
 }
 
-async function matching(files: AsyncIterable<{ readonly real: string }>, start: string, matches: PathMatcher): Promise<string[]> {
+async function matchingFiles(files: AsyncIterable<{ readonly real: string }>, start: string, matches: PathMatcher): Promise<string[]> {
   const found: string[] = [];
   for await (const { real } of files) {
-    if (matches(namesBelow(start, real))) found.push(real);
+    if (matches(segmentsBelow(start, real))) found.push(real);
   }
   return found;
 }
@@ -99,17 +99,17 @@ async function newestFirst(paths: readonly string[], signal: AbortSignal): Promi
   const dated: { readonly path: string; readonly mtimeMs: number }[] = [];
   for (let from = 0; from < paths.length; from += STATS_AT_ONCE) {
     signal.throwIfAborted();
-    const times = await Promise.all(paths.slice(from, from + STATS_AT_ONCE).map(dateOf));
+    const times = await Promise.all(paths.slice(from, from + STATS_AT_ONCE).map(readModifiedTime));
     for (const time of times) if (time !== undefined) dated.push(time);
   }
   return dated.sort((one, other) => other.mtimeMs - one.mtimeMs || (one.path < other.path ? -1 : 1)).map(({ path }) => path);
 }
 
-async function dateOf(path: string): Promise<{ readonly path: string; readonly mtimeMs: number } | undefined> {
+async function readModifiedTime(path: string): Promise<{ readonly path: string; readonly mtimeMs: number } | undefined> {
   try {
     return { path, mtimeMs: (await lstat(path)).mtimeMs };
   } catch (thrown: unknown) {
-    if (systemCode(thrown) === "ENOENT") return undefined; // deleted since it was listed
+    if (systemErrorCode(thrown) === "ENOENT") return undefined; // deleted since it was listed
     return { path, mtimeMs: 0 }; // it exists, but its folder may only be listed, or is too deep for `lstat`
   }
 }

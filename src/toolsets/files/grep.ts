@@ -7,14 +7,14 @@ import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { plural } from "../../core/base/wording.ts";
 import { supersedesSameInput } from "../../history/supersede.ts";
 import { type LinearPattern, linearPattern } from "../../schema/pattern/pattern.ts";
-import { binaryReason } from "./binary.ts";
+import { findBinaryReason } from "./binary.ts";
 import { fileError } from "./file-error.ts";
 import { MAX_PATTERN_LENGTH, type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { type FoundLine, LineSearch, searchFile } from "./line-search.ts";
 import { type OpenFile, openFile } from "./open-place.ts";
 import { pathLine, withNotes } from "./path-list.ts";
 import { type Entry, MAX_ENTRIES, Walk } from "./walk.ts";
-import { type Place, namesBelow, pathSchema, type Workspace } from "./workspace-path.ts";
+import { type ResolvedPath, segmentsBelow, pathSchema, type Workspace } from "./workspace-path.ts";
 
 const DEFAULT_LIMIT = 50;
 const MAX_LIMIT = 500;
@@ -82,33 +82,33 @@ class Grep {
   readonly #signal: AbortSignal;
   readonly #context: ToolContext;
   readonly #pattern: LinearPattern;
-  readonly #wanted: PathMatcher;
+  readonly #matchesFilter: PathMatcher;
   readonly #limit: number;
-  readonly #found: FileMatches[] = [];
+  readonly #foundFiles: FileMatches[] = [];
   #matches = 0;
   #bytesLeft = MAX_SEARCHED_BYTES;
   #unreadable = 0;
   #withheld = 0;
-  readonly #inOtherEncodings: string[] = [];
+  readonly #otherEncodings: string[] = [];
 
   constructor(workspace: Workspace, input: GrepInput, context: ToolContext) {
     this.#workspace = workspace;
     this.#input = input;
     this.#context = context;
     this.#signal = context.signal;
-    this.#pattern = compile(input.pattern);
-    this.#wanted = compileFilter(input.glob);
+    this.#pattern = compilePattern(input.pattern);
+    this.#matchesFilter = compileFilter(input.glob);
     this.#limit = input.limit ?? DEFAULT_LIMIT;
   }
 
   async run(): Promise<ToolOutput> {
     const place = await this.#workspace.resolveForRead(this.#input.path ?? ".", this.#context);
     const walk = new Walk({ workspace: this.#workspace, signal: this.#signal });
-    for await (const entry of await filesOf(walk, place)) {
+    for await (const entry of await filesToSearch(walk, place)) {
       const isNamed = entry.real === place.real; // a file that the call names is searched even if the glob excludes it
-      if (entry.kind === "link" || binaryReason(entry.name) !== undefined) continue;
-      if (!isNamed && !this.#wanted(namesBelow(place.real, entry.real))) continue;
-      if (this.#workspace.holdsCredentials(entry.real)) {
+      if (entry.kind === "link" || findBinaryReason(entry.name) !== undefined) continue;
+      if (!isNamed && !this.#matchesFilter(segmentsBelow(place.real, entry.real))) continue;
+      if (this.#workspace.isCredentialFile(entry.real)) {
         this.#withheld++;
         continue;
       }
@@ -120,7 +120,7 @@ class Grep {
 
   /** Looks for one match more than is shown, to know whether there are more. */
   async #search(entry: Entry, mustRead: boolean): Promise<void> {
-    const path = this.#workspace.shown(entry.real);
+    const path = this.#workspace.toDisplayPath(entry.real);
     let file: OpenFile;
     try {
       file = await openFile({ real: entry.real, shown: path, existing: entry.real, missing: [] });
@@ -133,8 +133,8 @@ class Grep {
       const limit = this.#limit - this.#matches + 1;
       const search = new LineSearch({ pattern: this.#pattern, context: this.#input.context ?? 0, limit });
       this.#bytesLeft -= await searchFile(search, file, { signal: this.#signal, maxBytes: this.#bytesLeft });
-      if (search.otherEncoding !== undefined) this.#inOtherEncodings.push(`${pathLine(path)} (${search.otherEncoding})`);
-      if (search.matches > 0) this.#found.push({ path, lines: search.found });
+      if (search.otherEncoding !== undefined) this.#otherEncodings.push(`${pathLine(path)} (${search.otherEncoding})`);
+      if (search.matches > 0) this.#foundFiles.push({ path, lines: search.found });
       this.#matches += search.matches;
     } finally {
       await file.handle.close();
@@ -143,15 +143,15 @@ class Grep {
 
   #describe(walk: Walk): ToolOutput {
     const more = this.#matches > this.#limit;
-    const shown = firstMatches(this.#found, this.#limit);
+    const shown = limitMatches(this.#foundFiles, this.#limit);
     const notes = [
       more ? `more matches exist; only ${this.#limit} are shown: narrow the pattern, path or glob` : undefined,
       this.#bytesLeft <= 0 ? `stopped after ${MAX_SEARCHED_BYTES / 1024 / 1024} MiB; search in a subfolder` : undefined,
       walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a subfolder` : undefined,
-      walk.unopened > 0 ? `folders that could not be opened and were not searched: ${walk.unopened}` : undefined,
+      walk.unopenedCount > 0 ? `folders that could not be opened and were not searched: ${walk.unopenedCount}` : undefined,
       this.#unreadable > 0 ? `${plural(this.#unreadable, "file")} could not be opened` : undefined,
       this.#withheld > 0 ? `not searched, as credentials are kept there: ${this.#withheld}` : undefined,
-      inOtherEncodings(this.#inOtherEncodings),
+      otherEncodingsNote(this.#otherEncodings),
       shown.length === 0 ? `no line matches ${this.#input.pattern}` : undefined,
     ];
     const matches = shown.flatMap(({ path, lines }) =>
@@ -162,13 +162,13 @@ class Grep {
   }
 }
 
-function inOtherEncodings(files: readonly string[]): string | undefined {
+function otherEncodingsNote(files: readonly string[]): string | undefined {
   if (files.length === 0) return undefined;
   const more = files.length > MAX_NAMED_FILES ? ` and ${files.length - MAX_NAMED_FILES} more` : "";
   return `not searched, as text is searched in UTF-8 only: ${files.slice(0, MAX_NAMED_FILES).join(", ")}${more}`;
 }
 
-function compile(source: string): LinearPattern {
+function compilePattern(source: string): LinearPattern {
   try {
     return linearPattern(source);
   } catch (thrown: unknown) {
@@ -188,12 +188,12 @@ function compileFilter(glob: string | undefined): PathMatcher {
 }
 
 /** Returns the files to search: those below a folder, or the one file. */
-async function filesOf(walk: Walk, place: Place): Promise<AsyncIterable<Entry> | readonly Entry[]> {
+async function filesToSearch(walk: Walk, place: ResolvedPath): Promise<AsyncIterable<Entry> | readonly Entry[]> {
   if (await isFolder(place)) return walk.files(await walk.start(place));
   return [{ name: place.shown.split("/").at(-1) ?? "", kind: "file", real: place.real }];
 }
 
-async function isFolder(place: Place): Promise<boolean> {
+async function isFolder(place: ResolvedPath): Promise<boolean> {
   try {
     return (await lstat(place.real)).isDirectory();
   } catch (thrown: unknown) {
@@ -202,7 +202,7 @@ async function isFolder(place: Place): Promise<boolean> {
 }
 
 /** Returns the matches up to the limit, with their context lines. */
-function firstMatches(found: readonly FileMatches[], limit: number): readonly FileMatches[] {
+function limitMatches(found: readonly FileMatches[], limit: number): readonly FileMatches[] {
   let left = limit;
   const shown: FileMatches[] = [];
   for (const { path, lines } of found) {

@@ -19,16 +19,16 @@ interface Rule {
 /** The rules that apply in one folder: its own, and those of the folders above. */
 export interface IgnoreRules {
   readonly own: readonly Rule[];
-  readonly above: IgnoreRules | undefined;
+  readonly parent: IgnoreRules | undefined;
   /** Total number of rules that apply in the folder. */
   readonly count: number;
 }
 
 /** Reads the rules of a folder from the text of its .gitignore. Invalid lines are ignored, as git does. */
-export function ignoreRules(above: IgnoreRules | undefined, gitignore: string): IgnoreRules {
-  const before = above?.count ?? 0;
-  const own = gitignore === "" ? NO_RULES : readRules(gitignore, Math.min(MAX_RULES, MAX_RULES_TOGETHER - before));
-  return { own, above, count: before + own.length };
+export function createIgnoreRules(parent: IgnoreRules | undefined, gitignore: string): IgnoreRules {
+  const before = parent?.count ?? 0;
+  const own = gitignore === "" ? NO_RULES : parseRules(gitignore, Math.min(MAX_RULES, MAX_RULES_TOGETHER - before));
+  return { own, parent, count: before + own.length };
 }
 
 const NO_RULES: readonly Rule[] = [];
@@ -46,15 +46,15 @@ export function isIgnored(
   if (ALWAYS_IGNORED.has(entry.name)) return true;
   let names: readonly string[] = [entry.name];
   let depth = folderNames.length;
-  for (let rules: IgnoreRules | undefined = nearest; rules !== undefined; rules = rules.above) {
-    const verdict = verdictOf(rules.own, names, entry.isFolder);
+  for (let rules: IgnoreRules | undefined = nearest; rules !== undefined; rules = rules.parent) {
+    const verdict = matchRules(rules.own, names, entry.isFolder);
     if (verdict !== undefined) return verdict;
     names = [folderNames[--depth] ?? "", ...names];
   }
   return false;
 }
 
-function verdictOf(rules: readonly Rule[], names: readonly string[], isFolder: boolean): boolean | undefined {
+function matchRules(rules: readonly Rule[], names: readonly string[], isFolder: boolean): boolean | undefined {
   const nameOnly = names.slice(-1);
   for (let index = rules.length - 1; index >= 0; index--) {
     const rule = rules[index];
@@ -64,17 +64,17 @@ function verdictOf(rules: readonly Rule[], names: readonly string[], isFolder: b
   return undefined;
 }
 
-function readRules(gitignore: string, most: number): readonly Rule[] {
+function parseRules(gitignore: string, most: number): readonly Rule[] {
   if (most <= 0) return NO_RULES;
   const rules: Rule[] = [];
   for (const line of gitignore.split(/\r?\n/u)) {
-    const rule = readRule(line);
+    const rule = parseRule(line);
     if (rule !== undefined && rules.push(rule) >= most) break;
   }
   return rules;
 }
 
-function readRule(line: string): Rule | undefined {
+function parseRule(line: string): Rule | undefined {
   let pattern = withoutTrailingSpaces(line.startsWith("\ufeff") ? line.slice(1) : line);
   if (pattern === "" || pattern.startsWith("#") || pattern.length > MAX_PATTERN_LENGTH) return undefined;
   const negated = pattern.startsWith("!");

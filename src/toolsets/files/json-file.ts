@@ -6,10 +6,10 @@ import { ToolError } from "../../core/error.ts";
 import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
 import type { JsonStep } from "../../core/base/json-steps.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { parseAsWritten } from "../../core/base/written-numbers.ts";
+import { parseWithRawNumbers } from "../../core/base/written-numbers.ts";
 import type { Tool } from "../../core/tool.ts";
-import { changeFile, loadCurrent, textOf } from "./change-file.ts";
-import { parsePlace, valueAt, withValueAt } from "./json-place.ts";
+import { changeFile, loadCurrent, decodeFile } from "./change-file.ts";
+import { parseJsonPath, getValueAt, withValueAt } from "./json-place.ts";
 import { recordRead } from "./read-record.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
 import { pathSchema, type Workspace } from "./workspace-path.ts";
@@ -65,17 +65,17 @@ export function jsonWriteTool(workspace: Workspace): Tool {
 }
 
 async function readJson(workspace: Workspace, input: JsonReadInput, context: ToolContext): Promise<JsonValue> {
-  const steps = parsePlace(input.at ?? "");
+  const steps = parseJsonPath(input.at ?? "");
   const place = await workspace.resolveForRead(input.path, context);
   const file = await loadCurrent(place, context.signal);
-  const value = valueAt(parseDocument(textOf(file), file.shown), steps);
+  const value = getValueAt(parseDocument(decodeFile(file), file.shown), steps);
   recordRead(context, place.real, file.known);
   return value;
 }
 
 async function writeJson(workspace: Workspace, input: JsonWriteInput, context: ToolContext): Promise<ToolOutput> {
-  const steps = parsePlace(input.at);
-  const value = typedValue(input.value);
+  const steps = parseJsonPath(input.at);
+  const value = parseIfJson(input.value);
   parseJson(JSON.stringify(value), { maxDepth: DEFAULT_MAX_DEPTH - steps.length }); // a deeper value would make the file unreadable
   const change = await changeFile({
     workspace,
@@ -83,8 +83,8 @@ async function writeJson(workspace: Workspace, input: JsonWriteInput, context: T
     context,
     isWhole: steps.length === 0,
     revise: (before) => {
-      const text = before === undefined ? undefined : textOf(before);
-      return writeDocument(withValueAt(changeable(text, input, steps), steps, value), text);
+      const text = before === undefined ? undefined : decodeFile(before);
+      return formatDocument(withValueAt(parseForWrite(text, input, steps), steps, value), text);
     },
   });
   const text = `${change.created ? "Created" : "Updated"} ${change.shown}.`;
@@ -95,14 +95,14 @@ async function writeJson(workspace: Workspace, input: JsonWriteInput, context: T
 }
 
 /** Returns the document of a file, with its numbers as written. @throws ToolError the errors of `parseDocument` and `withValueAt` */
-function changeable(text: string | undefined, { path, value }: JsonWriteInput, steps: readonly JsonStep[]): JsonValue | undefined {
+function parseForWrite(text: string | undefined, { path, value }: JsonWriteInput, steps: readonly JsonStep[]): JsonValue | undefined {
   if (text === undefined) return undefined;
   withValueAt(parseDocument(text, path, "round"), steps, value); // checked on plain values first: no step may lead into a number
-  return parseAsWritten(withoutMark(text)) as JsonValue; // known to be JSON from the line above
+  return parseWithRawNumbers(withoutByteOrderMark(text)) as JsonValue; // known to be JSON from the line above
 }
 
 /** Returns the parsed value of a string that is JSON: models often send numbers and objects as text. */
-function typedValue(value: JsonValue): JsonValue {
+function parseIfJson(value: JsonValue): JsonValue {
   if (typeof value !== "string") return value;
   try {
     return parseJson(value);
@@ -113,7 +113,7 @@ function typedValue(value: JsonValue): JsonValue {
 
 function parseDocument(text: string, shown: string, longIntegers: "refuse" | "round" = "refuse"): JsonValue {
   try {
-    return parseJson(withoutMark(text), { maxChars: MAX_JSON_CHARS, maxWideKeys: ANSWER_LIMITS.maxWideKeys, longIntegers });
+    return parseJson(withoutByteOrderMark(text), { maxChars: MAX_JSON_CHARS, maxWideKeys: ANSWER_LIMITS.maxWideKeys, longIntegers });
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
     const code = error.code === "too_large" ? "too_large" : "execution_failed";
@@ -126,15 +126,15 @@ function parseDocument(text: string, shown: string, longIntegers: "refuse" | "ro
 }
 
 /** Writes the document with the indentation, byte order mark and line ends of the previous text. */
-export function writeDocument(document: JsonValue, before: string | undefined): string {
+export function formatDocument(document: JsonValue, before: string | undefined): string {
   if (before === undefined) return `${JSON.stringify(document, null, DEFAULT_INDENT)}\n`;
-  const indent = /^[[{]\r?\n([ \t]{1,10})\S/u.exec(withoutMark(before))?.[1] ?? (before.trimEnd().includes("\n") ? DEFAULT_INDENT : "");
+  const indent = /^[[{]\r?\n([ \t]{1,10})\S/u.exec(withoutByteOrderMark(before))?.[1] ?? (before.trimEnd().includes("\n") ? DEFAULT_INDENT : "");
   const mark = before.startsWith("\ufeff") ? "\ufeff" : "";
   const text = `${JSON.stringify(document, null, indent)}${before.endsWith("\n") ? "\n" : ""}`;
   return mark + (before.includes("\r\n") ? text.replaceAll("\n", "\r\n") : text);
 }
 
 /** Removes the byte order mark. */
-export function withoutMark(text: string): string {
+export function withoutByteOrderMark(text: string): string {
   return text.startsWith("\ufeff") ? text.slice(1) : text;
 }

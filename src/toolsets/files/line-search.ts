@@ -1,9 +1,9 @@
 /** Finds the lines of one file that match a pattern, with context lines. */
 import { StringDecoder } from "node:string_decoder";
 import type { LinearPattern } from "../../schema/pattern/pattern.ts";
-import { HEAD_BYTES, binaryReason, wideEncoding } from "./binary.ts";
-import { letOthersRun, pieces } from "./file-bytes.ts";
-import { withoutMark } from "./json-file.ts";
+import { HEAD_BYTES, findBinaryReason, detectWideEncoding } from "./binary.ts";
+import { yieldToEventLoop, readFilePieces } from "./file-bytes.ts";
+import { withoutByteOrderMark } from "./json-file.ts";
 import type { OpenFile } from "./open-place.ts";
 import { cutLine } from "./line-window.ts";
 
@@ -38,8 +38,8 @@ export class LineSearch {
   steps = 0;
   readonly #options: SearchOptions;
   #line = 0;
-  #before: FoundLine[] = [];
-  #after = 0;
+  #contextBefore: FoundLine[] = [];
+  #contextLeft = 0;
 
   constructor(options: SearchOptions) {
     this.#options = options;
@@ -47,32 +47,32 @@ export class LineSearch {
 
   /** True if all wanted matches and the context lines after the last one were found. */
   get done(): boolean {
-    return this.matches >= this.#options.limit && this.#after === 0;
+    return this.matches >= this.#options.limit && this.#contextLeft === 0;
   }
 
-  take(given: string): void {
+  searchLine(given: string): void {
     const { pattern, context, limit } = this.#options;
     this.#line++;
-    const whole = this.#line === 1 ? withoutMark(given) : given;
+    const whole = this.#line === 1 ? withoutByteOrderMark(given) : given;
     const text = whole.slice(0, MAX_SEARCHED_CHARS);
     this.steps += 1 + pattern.stepsPerTest + text.length * pattern.stepsPerCharacter;
     const matched = this.matches < limit && pattern.test(text.endsWith("\r") ? text.slice(0, -1) : text);
     if (matched) this.#match(whole);
-    else if (this.#after > 0) {
-      this.#after--;
+    else if (this.#contextLeft > 0) {
+      this.#contextLeft--;
       this.found.push(this.#show(whole, false));
     } else if (context > 0) {
-      if (this.#before.length >= context) this.#before.shift();
-      this.#before.push(this.#show(whole, false));
+      if (this.#contextBefore.length >= context) this.#contextBefore.shift();
+      this.#contextBefore.push(this.#show(whole, false));
     }
   }
 
   #match(whole: string): void {
     this.matches++;
-    if (this.#before.length > 0) this.found.push(...this.#before);
-    this.#before = [];
+    if (this.#contextBefore.length > 0) this.found.push(...this.#contextBefore);
+    this.#contextBefore = [];
     this.found.push(this.#show(whole, true));
-    this.#after = this.#options.context;
+    this.#contextLeft = this.#options.context;
   }
 
   #show(whole: string, matched: boolean): FoundLine {
@@ -90,8 +90,8 @@ export async function searchFile(
   let bytes = 0;
   let rest = "";
   let skipping = false; // the rest of a line whose first part was already searched
-  for await (const piece of pieces(file, signal)) {
-    if (bytes === 0 && !isSearched(search, piece)) return piece.length;
+  for await (const piece of readFilePieces(file, signal)) {
+    if (bytes === 0 && !isSearchable(search, piece)) return piece.length;
     bytes += piece.length;
     const text = rest + decoder.write(piece);
     let from = skipping ? text.indexOf("\n") + 1 : 0;
@@ -101,26 +101,26 @@ export async function searchFile(
     }
     skipping = false;
     for (let end = text.indexOf("\n", from); end >= 0; end = text.indexOf("\n", from)) {
-      search.take(text.slice(from, end));
+      search.searchLine(text.slice(from, end));
       if (search.done) return bytes;
       from = end + 1;
       if (search.steps > STEPS_PER_TURN) {
         search.steps = 0;
-        await letOthersRun(signal);
+        await yieldToEventLoop(signal);
       }
     }
     if (bytes >= maxBytes) return bytes;
     rest = text.slice(from);
     skipping = rest.length > MAX_SEARCHED_CHARS;
     if (!skipping) continue;
-    search.take(rest);
+    search.searchLine(rest);
     rest = "";
   }
-  if (rest !== "") search.take(rest);
+  if (rest !== "") search.searchLine(rest);
   return bytes;
 }
 
-function isSearched(search: LineSearch, first: Buffer): boolean {
-  search.otherEncoding = wideEncoding(first.subarray(0, HEAD_BYTES));
-  return search.otherEncoding === undefined && binaryReason("", first) === undefined;
+function isSearchable(search: LineSearch, first: Buffer): boolean {
+  search.otherEncoding = detectWideEncoding(first.subarray(0, HEAD_BYTES));
+  return search.otherEncoding === undefined && findBinaryReason("", first) === undefined;
 }

@@ -5,7 +5,7 @@ const MAX_SHOWN_BYTES = 200_000;
 /** Maximum length of a line, in bytes. A longer line is not text, and its end is not searched for. */
 export const MAX_LINE_BYTES = 256 * 1024 * 1024;
 /** Enough bytes for 2,000 UTF-16 units in any script. */
-const MAX_KEPT_BYTES = MAX_LINE_CHARS * 4;
+const MAX_PART_BYTES = MAX_LINE_CHARS * 4;
 
 export class LineWindow {
   /** Lines such as `    12\ttext`, in order. */
@@ -16,8 +16,8 @@ export class LineWindow {
   readonly #last: number;
   #line = 1;
   #shownBytes = 0;
-  #kept: Buffer[] = [];
-  #keptBytes = 0;
+  #parts: Buffer[] = [];
+  #partBytes = 0;
   #lineBytes = 0;
 
   /** @param first the number of the first line, from 1 */
@@ -27,12 +27,12 @@ export class LineWindow {
   }
 
   /** True if no later line can be shown. */
-  get full(): boolean {
+  get isFull(): boolean {
     return this.stoppedAt !== undefined || this.#line > this.#last;
   }
 
   /** The number of a line that is longer than `MAX_LINE_BYTES`. */
-  get endlessLine(): number | undefined {
+  get overlongLine(): number | undefined {
     return this.#lineBytes > MAX_LINE_BYTES ? this.#line : undefined;
   }
 
@@ -45,7 +45,7 @@ export class LineWindow {
     for (let from = 0; from < piece.length;) {
       const found = piece.indexOf(0x0a, from);
       const end = found < 0 ? piece.length : found;
-      this.#take(piece, from, end);
+      this.#appendPart(piece, from, end);
       if (found < 0) return;
       this.#endLine();
       from = end + 1;
@@ -53,34 +53,34 @@ export class LineWindow {
   }
 
   /** Ends a last line that has no line end. */
-  end(): void {
+  finish(): void {
     if (this.#lineBytes > 0) this.#showLine();
   }
 
-  #take(piece: Buffer, from: number, end: number): void {
+  #appendPart(piece: Buffer, from: number, end: number): void {
     this.#lineBytes += end - from;
-    if (!this.#wanted || this.#keptBytes >= MAX_KEPT_BYTES) return;
-    const part = Buffer.from(piece.subarray(from, Math.min(end, from + MAX_KEPT_BYTES - this.#keptBytes)));
-    this.#kept.push(part);
-    this.#keptBytes += part.length;
+    if (!this.#isShownLine || this.#partBytes >= MAX_PART_BYTES) return;
+    const part = Buffer.from(piece.subarray(from, Math.min(end, from + MAX_PART_BYTES - this.#partBytes)));
+    this.#parts.push(part);
+    this.#partBytes += part.length;
   }
 
   #endLine(): void {
     this.#showLine();
     this.#line++;
     this.#lineBytes = 0;
-    this.#keptBytes = 0;
-    if (this.#kept.length > 0) this.#kept = [];
+    this.#partBytes = 0;
+    if (this.#parts.length > 0) this.#parts = [];
   }
 
-  get #wanted(): boolean {
+  get #isShownLine(): boolean {
     return this.#line >= this.#first && this.#line <= this.#last && this.stoppedAt === undefined;
   }
 
   #showLine(): void {
-    if (!this.#wanted) return;
-    const text = Buffer.concat(this.#kept, this.#keptBytes).toString("utf8");
-    const length = this.endlessLine === undefined ? `${this.#lineBytes} bytes in all` : "total length unknown";
+    if (!this.#isShownLine) return;
+    const text = Buffer.concat(this.#parts, this.#partBytes).toString("utf8");
+    const length = this.overlongLine === undefined ? `${this.#lineBytes} bytes in all` : "total length unknown";
     const line = `${String(this.#line).padStart(6)}\t${cutLine(text, length, MAX_LINE_CHARS)}`;
     this.#shownBytes += Buffer.byteLength(line) + 1;
     if (this.#shownBytes > MAX_SHOWN_BYTES) this.stoppedAt = this.#line;

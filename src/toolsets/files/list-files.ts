@@ -3,7 +3,7 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import type { PastCall, Tool } from "../../core/tool.ts";
 import { pathLine, withNotes } from "./path-list.ts";
-import { numberOf, supersedesListings } from "./superseded-views.ts";
+import { toNumber, supersedesListings } from "./superseded-views.ts";
 import { type Level, MAX_ENTRIES, Walk } from "./walk.ts";
 import { pathSchema, type Workspace } from "./workspace-path.ts";
 
@@ -38,7 +38,7 @@ export function listTool(workspace: Workspace): Tool {
 
 /** Returns the depth of a listing. Upper levels come first, so a deeper listing that was cut holds all of a shallower one. */
 function depthOf({ input }: PastCall): number {
-  return numberOf(input["depth"], DEFAULT_DEPTH);
+  return toNumber(input["depth"], DEFAULT_DEPTH);
 }
 
 async function listFiles(workspace: Workspace, input: ListInput, context: ToolContext): Promise<ToolOutput> {
@@ -48,22 +48,22 @@ async function listFiles(workspace: Workspace, input: ListInput, context: ToolCo
   const notes = [
     more ? `more entries exist; only ${LIST_LIMIT} are shown: list a subfolder, or use glob` : undefined,
     walk.stopped ? `stopped after ${MAX_ENTRIES} entries` : undefined,
-    walk.unopened > 0 ? `folders that could not be opened and are not listed: ${walk.unopened}` : undefined,
-    walk.ignored > 0 ? `${walk.ignored} ignored, not shown` : undefined,
+    walk.unopenedCount > 0 ? `folders that could not be opened and are not listed: ${walk.unopenedCount}` : undefined,
+    walk.ignoredCount > 0 ? `${walk.ignoredCount} ignored, not shown` : undefined,
     paths.length === 0 ? `${place.shown} is empty` : undefined,
   ];
   const output = { path: place.shown, entries: paths, more: more || walk.stopped };
   return new ToolOutput({ content: [{ type: "text", text: withNotes(paths.map(pathLine), notes) }], output });
 }
 
-interface Collecting {
+interface CollectOptions {
   readonly workspace: Workspace;
   readonly start: Level;
   readonly depth: number;
 }
 
 /** Collects level by level, so that a large folder deep down does not crowd out the files next to it. */
-async function collect(walk: Walk, { workspace, start, depth }: Collecting): Promise<{ paths: readonly string[]; more: boolean }> {
+async function collect(walk: Walk, { workspace, start, depth }: CollectOptions): Promise<{ paths: readonly string[]; more: boolean }> {
   const paths: string[] = [];
   let levels = [start];
   for (let level = 1; level <= depth && levels.length > 0; level++) {
@@ -71,7 +71,7 @@ async function collect(walk: Walk, { workspace, start, depth }: Collecting): Pro
     for (const folder of levels) {
       for (const entry of await walk.entries(folder, start)) {
         if (paths.length >= LIST_LIMIT) return { paths: paths.sort(), more: true };
-        paths.push(workspace.shown(entry.real) + (entry.kind === "folder" ? "/" : entry.kind === "link" ? "@" : ""));
+        paths.push(workspace.toDisplayPath(entry.real) + (entry.kind === "folder" ? "/" : entry.kind === "link" ? "@" : ""));
         if (entry.kind === "folder" && level < depth) below.push(await walk.enter(folder, entry));
       }
     }

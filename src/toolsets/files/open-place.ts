@@ -2,9 +2,9 @@
 import { existsSync, type Stats } from "node:fs";
 import { constants, mkdir, open, readlink, realpath, stat, type FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { systemCode } from "../../core/base/system-code.ts";
-import { fileError, refusal } from "./file-error.ts";
-import type { Place } from "./workspace-path.ts";
+import { systemErrorCode } from "../../core/base/system-code.ts";
+import { fileError, refusalError } from "./file-error.ts";
+import type { ResolvedPath } from "./workspace-path.ts";
 
 /** Where the system reports which file a handle holds. Without it, the path is resolved and compared again after opening. */
 const HANDLE_LINKS = "/proc/self/fd";
@@ -16,7 +16,7 @@ function isAllowed(folder: string): boolean {
 }
 
 const MAX_TRIES = 3;
-const LOOKS = 8;
+const MAX_COMPARISONS = 8;
 
 export interface OpenFile {
   readonly handle: FileHandle;
@@ -30,12 +30,12 @@ export interface OpenFolder {
 }
 
 /** Opens a regular file for reading. Never blocks on a pipe, follows no link, and fails if the file is no longer at its path. */
-export async function openFile(place: Place): Promise<OpenFile> {
+export async function openFile(place: ResolvedPath): Promise<OpenFile> {
   const handle = await openExactly(place.real, constants.O_RDONLY, place.shown);
   try {
     const stats = await handle.stat();
-    if (stats.isDirectory()) throw refusal(`${JSON.stringify(place.shown)} is a folder.`, "Use list to see what is in it.");
-    if (!stats.isFile()) throw refusal(`${JSON.stringify(place.shown)} is not a regular file but a pipe, socket or device.`);
+    if (stats.isDirectory()) throw refusalError(`${JSON.stringify(place.shown)} is a folder.`, "Use list to see what is in it.");
+    if (!stats.isFile()) throw refusalError(`${JSON.stringify(place.shown)} is not a regular file but a pipe, socket or device.`);
     return { handle, stats };
   } catch (thrown: unknown) {
     await handle.close();
@@ -50,7 +50,7 @@ export async function openFolder(real: string, shown: string): Promise<OpenFolde
 }
 
 /** Opens the parent folder of a place, creating missing folders, accessible to the owner only. */
-export async function openParent(place: Place): Promise<OpenFolder> {
+export async function openParent(place: ResolvedPath): Promise<OpenFolder> {
   if (place.missing.length === 0) return openFolder(dirname(place.real), place.shown);
   let real = place.existing;
   let folder = await openFolder(real, place.shown);
@@ -70,7 +70,7 @@ export async function openParent(place: Place): Promise<OpenFolder> {
 }
 
 /** The path of a place inside its opened parent. */
-export function childPath(parent: OpenFolder, place: Place): string {
+export function childPath(parent: OpenFolder, place: ResolvedPath): string {
   return join(parent.path, basename(place.real));
 }
 
@@ -78,7 +78,7 @@ async function makeFolder(path: string, shown: string): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (thrown: unknown) {
-    if (systemCode(thrown) !== "EEXIST") throw fileError(thrown, { verb: "make the folders of", shown });
+    if (systemErrorCode(thrown) !== "EEXIST") throw fileError(thrown, { verb: "make the folders of", shown });
   }
 }
 
@@ -87,20 +87,20 @@ async function openExactly(real: string, flags: number, shown: string): Promise<
   for (let attempt = 1; attempt <= MAX_TRIES; attempt++) {
     try {
       const handle = await open(real, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-      if (await holds(handle, real)) return handle;
+      if (await isHandleOf(handle, real)) return handle;
       await handle.close();
     } catch (thrown: unknown) {
       throw fileError(thrown, { verb: "open", shown });
     }
   }
-  throw refusal(`Cannot open ${JSON.stringify(shown)}: its path changed while it was opened.`, "Another program is moving it; try again.");
+  throw refusalError(`Cannot open ${JSON.stringify(shown)}: its path changed while it was opened.`, "Another program is moving it; try again.");
 }
 
 /** Whether a handle holds the file of this path: exact on Linux, elsewhere checked by comparing repeatedly. */
-async function holds(handle: FileHandle, real: string): Promise<boolean> {
+async function isHandleOf(handle: FileHandle, real: string): Promise<boolean> {
   if (HAS_HANDLE_LINKS) return (await readlink(`${HANDLE_LINKS}/${handle.fd}`)) === real;
   const opened = await handle.stat();
-  for (let look = 1; look <= LOOKS; look++) {
+  for (let look = 1; look <= MAX_COMPARISONS; look++) {
     if ((await realpath(real)) !== real) return false;
     const now = await stat(real);
     if (opened.ino !== now.ino || opened.dev !== now.dev) return false;

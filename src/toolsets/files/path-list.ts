@@ -1,9 +1,9 @@
 /** Formats lists of paths for a model. */
-import { visibleJson } from "../../core/base/visible-text.ts";
+import { escapeInvisibleJson } from "../../core/base/visible-text.ts";
 
 /** Returns a path for a line of its own. An ambiguous one (line breaks, invisible characters) is quoted, with these escaped. */
 export function pathLine(path: string): string {
-  return /[\p{Cc}\p{Cf}\u2028\u2029]/u.test(path) ? visibleJson(JSON.stringify(path)) : path;
+  return /[\p{Cc}\p{Cf}\u2028\u2029]/u.test(path) ? escapeInvisibleJson(JSON.stringify(path)) : path;
 }
 
 /** Appends notes to a list, in parentheses. */

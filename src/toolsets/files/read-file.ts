@@ -7,15 +7,15 @@ import { plural } from "../../core/base/wording.ts";
 import { createHash } from "node:crypto";
 import { convertDocument } from "../convert/convert-document.ts";
 import { HEAD_BYTES, type Media, detectMedia, refuseBinary } from "./binary.ts";
-import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, pieces, readHead, readWhole, tooLargeFile } from "./file-bytes.ts";
-import { fileError, refusal } from "./file-error.ts";
+import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, readFilePieces, readHead, readWhole, fileTooLargeError } from "./file-bytes.ts";
+import { fileError, refusalError } from "./file-error.ts";
 import { LineWindow, MAX_LINE_BYTES, MAX_LINE_CHARS } from "./line-window.ts";
 import { type OpenFile, openFile } from "./open-place.ts";
 import { pathLine } from "./path-list.ts";
-import { recordRead, showingCall } from "./read-record.ts";
+import { recordRead, findShowingCall } from "./read-record.ts";
 import { MAX_MEDIA_BYTES } from "../../policy/results/shown-media.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
-import { type Place, type Workspace, pathSchema } from "./workspace-path.ts";
+import { type ResolvedPath, type Workspace, pathSchema } from "./workspace-path.ts";
 
 /** Maximum size of a PDF that is read as text, in bytes. */
 const MAX_PDF_BYTES = 32 * 1024 * 1024;
@@ -84,14 +84,14 @@ async function readFile(request: ReadRequest): Promise<ToolOutput> {
   }
 }
 
-async function readMedia(request: ReadRequest, found: { place: Place; file: OpenFile; media: Media }): Promise<ToolOutput> {
+async function readMedia(request: ReadRequest, found: { place: ResolvedPath; file: OpenFile; media: Media }): Promise<ToolOutput> {
   const { place, file, media } = found;
   const bytes = await readWhole(file, { maxBytes: MAX_MEDIA_BYTES[media.kind], signal: request.context.signal });
-  if (bytes === undefined) return mentionOf(place, { file, media });
+  if (bytes === undefined) return tooLargeOutput(place, { file, media });
   const known = fingerprint(file.stats, file.stats.size > MAX_TEXT_BYTES ? undefined : bytes);
-  const earlier = earlierRead(request, place, known);
-  if (earlier !== undefined) return unchanged(place, earlier);
-  recordRead(request.context, place.real, known, viewOf(request.input));
+  const earlier = findEarlierRead(request, place, known);
+  if (earlier !== undefined) return unchangedOutput(place, earlier);
+  recordRead(request.context, place.real, known, viewKey(request.input));
   const data = bytes.toString("base64");
   const output = { path: place.shown, mediaType: media.mediaType, bytes: bytes.length };
   if (media.kind === "image") return new ToolOutput({ content: [{ type: "image", mediaType: media.mediaType, data }], output });
@@ -100,36 +100,36 @@ async function readMedia(request: ReadRequest, found: { place: Place; file: Open
 }
 
 /** Returns the lines of all pages, numbered like those of a text file. */
-async function readPdfText(request: ReadRequest, place: Place, file: OpenFile): Promise<ToolOutput> {
+async function readPdfText(request: ReadRequest, place: ResolvedPath, file: OpenFile): Promise<ToolOutput> {
   const { input, context } = request;
   const bytes = await readWhole(file, { maxBytes: MAX_PDF_BYTES, signal: context.signal });
-  if (bytes === undefined) throw tooLargeFile(place.shown, MAX_PDF_BYTES);
+  if (bytes === undefined) throw fileTooLargeError(place.shown, MAX_PDF_BYTES);
   const known = fingerprint(file.stats, file.stats.size > MAX_TEXT_BYTES ? undefined : bytes);
-  const earlier = earlierRead(request, place, known);
-  if (earlier !== undefined) return unchanged(place, earlier);
+  const earlier = findEarlierRead(request, place, known);
+  if (earlier !== undefined) return unchangedOutput(place, earlier);
   const { text } = await convertDocument({ kind: "pdf", bytes }, context.signal);
   const first = input.offset ?? 1;
   const window = new LineWindow(first, input.limit ?? Number.MAX_SAFE_INTEGER);
   window.add(Buffer.from(text));
-  window.end();
-  if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) throw pastEnd(place, window, first);
-  recordRead(context, place.real, known, viewOf(input));
+  window.finish();
+  if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) throw pastEndError(place, window, first);
+  recordRead(context, place.real, known, viewKey(input));
   return describeLines(place, { first, window, total: window.count });
 }
 
-function pastEnd(place: Place, window: LineWindow, first: number): ToolError {
-  return refusal(`${JSON.stringify(place.shown)} has ${plural(window.count, "line")}; line ${first} is past its end.`);
+function pastEndError(place: ResolvedPath, window: LineWindow, first: number): ToolError {
+  return refusalError(`${JSON.stringify(place.shown)} has ${plural(window.count, "line")}; line ${first} is past its end.`);
 }
 
-function notReached(place: Place, endless: number, first: number): ToolError {
-  return refusal(
+function lineNotReachedError(place: ResolvedPath, endless: number, first: number): ToolError {
+  return refusalError(
     `Line ${endless} of ${JSON.stringify(place.shown)} is longer than ${MAX_LINE_MIB} MiB; line ${first} after it cannot be read.`,
     AFTER_LONG_LINE,
   );
 }
 
 /** The file is not shown, so it does not count as read. */
-function mentionOf(place: Place, { file, media }: { readonly file: OpenFile; readonly media: Media }): ToolOutput {
+function tooLargeOutput(place: ResolvedPath, { file, media }: { readonly file: OpenFile; readonly media: Media }): ToolOutput {
   const [kind, limit] = media.kind === "image" ? ["image", "3.5 MB"] : ["PDF", "4.5 MB"];
   const { mediaType } = media;
   const bytes = file.stats.size;
@@ -137,15 +137,15 @@ function mentionOf(place: Place, { file, media }: { readonly file: OpenFile; rea
   return textOutput(text, { path: place.shown, mediaType, bytes, tooLarge: true });
 }
 
-async function readLines(request: ReadRequest, place: Place, file: OpenFile): Promise<ToolOutput> {
+async function readLines(request: ReadRequest, place: ResolvedPath, file: OpenFile): Promise<ToolOutput> {
   const first = request.input.offset ?? 1;
   const window = new LineWindow(first, request.input.limit ?? Number.MAX_SAFE_INTEGER);
-  const known = await scan(file, window, request.context.signal);
-  if (window.endlessLine !== undefined && window.lines.length === 0) throw notReached(place, window.endlessLine, first);
-  if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) throw pastEnd(place, window, first);
-  const earlier = earlierRead(request, place, known.fingerprint);
-  if (earlier !== undefined) return unchanged(place, earlier);
-  recordRead(request.context, place.real, known.fingerprint, viewOf(request.input));
+  const known = await scanLines(file, window, request.context.signal);
+  if (window.overlongLine !== undefined && window.lines.length === 0) throw lineNotReachedError(place, window.overlongLine, first);
+  if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) throw pastEndError(place, window, first);
+  const earlier = findEarlierRead(request, place, known.fingerprint);
+  if (earlier !== undefined) return unchangedOutput(place, earlier);
+  recordRead(request.context, place.real, known.fingerprint, viewKey(request.input));
   const total = known.complete ? window.count : undefined;
   return describeLines(place, { first, window, total });
 }
@@ -154,24 +154,24 @@ async function readLines(request: ReadRequest, place: Place, file: OpenFile): Pr
  * Reads the whole file for its hash, or only up to the end of the window if the file is too large to be compared byte by byte. Never reads further
  * into a line without end.
  */
-async function scan(file: OpenFile, window: LineWindow, signal: AbortSignal): Promise<{ fingerprint: Fingerprint; complete: boolean }> {
+async function scanLines(file: OpenFile, window: LineWindow, signal: AbortSignal): Promise<{ fingerprint: Fingerprint; complete: boolean }> {
   const { mtimeMs, size } = file.stats;
   const hash = size > MAX_TEXT_BYTES ? undefined : createHash("sha256");
   let seen = 0;
-  for await (const piece of pieces(file, signal)) {
+  for await (const piece of readFilePieces(file, signal)) {
     seen += piece.length;
     window.add(piece);
     hash?.update(piece);
-    if (window.full && (hash === undefined || seen > MAX_TEXT_BYTES)) return { fingerprint: { mtimeMs, size, hash: "" }, complete: false };
-    if (window.endlessLine === undefined) continue;
-    window.end();
+    if (window.isFull && (hash === undefined || seen > MAX_TEXT_BYTES)) return { fingerprint: { mtimeMs, size, hash: "" }, complete: false };
+    if (window.overlongLine === undefined) continue;
+    window.finish();
     return { fingerprint: { mtimeMs, size, hash: "" }, complete: false };
   }
-  window.end();
+  window.finish();
   return { fingerprint: { mtimeMs, size, hash: hash?.digest("base64") ?? "" }, complete: true };
 }
 
-function describeLines(place: Place, shown: { first: number; window: LineWindow; total: number | undefined }): ToolOutput {
+function describeLines(place: ResolvedPath, shown: { first: number; window: LineWindow; total: number | undefined }): ToolOutput {
   const { first, window, total } = shown;
   const last = first + window.lines.length - 1;
   const output = { path: place.shown, firstLine: first, lastLine: last, ...(total === undefined ? {} : { totalLines: total }) };
@@ -180,25 +180,25 @@ function describeLines(place: Place, shown: { first: number; window: LineWindow;
   if (first === 1 && last === total) return textOutput(lines, output);
   const range = `lines ${first}–${last} of ${total ?? "a file over 10 MiB"}`;
   const reason = window.stoppedAt === undefined ? "" : "; stopped at 200 kB";
-  const next = last === total ? "" : `; ${wayOn(window, last)}`;
+  const next = last === total ? "" : `; ${continuationHint(window, last)}`;
   return textOutput(`${lines}\n(${range}${reason}${next})`, output);
 }
 
-function wayOn({ endlessLine }: LineWindow, last: number): string {
-  if (endlessLine !== last) return `continue with offset ${last + 1}`;
+function continuationHint({ overlongLine }: LineWindow, last: number): string {
+  if (overlongLine !== last) return `continue with offset ${last + 1}`;
   return `line ${last} is longer than ${MAX_LINE_MIB} MiB, and what follows it cannot be read. ${AFTER_LONG_LINE}`;
 }
 
 /** Returns the id of the call that showed the same part of the same file, if such references are enabled. */
-function earlierRead({ options, context, input }: ReadRequest, place: Place, now: Fingerprint): string | undefined {
-  return options.unchangedReads ? showingCall(context, place.real, now, viewOf(input)) : undefined;
+function findEarlierRead({ options, context, input }: ReadRequest, place: ResolvedPath, now: Fingerprint): string | undefined {
+  return options.unchangedReads ? findShowingCall(context, place.real, now, viewKey(input)) : undefined;
 }
 
-function viewOf(input: ReadInput): string {
+function viewKey(input: ReadInput): string {
   return `${input.offset ?? 1}:${input.limit ?? ""}`;
 }
 
-function unchanged(place: Place, sameAs: string): ToolOutput {
+function unchangedOutput(place: ResolvedPath, sameAs: string): ToolOutput {
   const text = `(${place.shown} is unchanged since you read this part of it; see the earlier result)`;
   return new ToolOutput({ content: [{ type: "text", text }], output: { path: place.shown, unchanged: true }, sameAs });
 }

@@ -1,8 +1,8 @@
 /** The parts of files that the model of a session has read and can still see, so that it cannot change a file unseen. */
 import type { ToolContext, ToolState } from "../../core/context.ts";
 import { isJsonObject } from "../../core/base/json.ts";
-import { refusal } from "./file-error.ts";
-import { type Fingerprint, sameFingerprint } from "./file-bytes.ts";
+import { refusalError } from "./file-error.ts";
+import { type Fingerprint, isSameFingerprint } from "./file-bytes.ts";
 
 interface ReadRecord extends Fingerprint {
   /** The part last shown to the model; empty after a change by the session. */
@@ -13,39 +13,39 @@ interface ReadRecord extends Fingerprint {
 
 /** Records that the model knows the current file by this call. `view` names the part that was shown; empty = it wrote the file itself. */
 export function recordRead(context: ToolContext, real: string, known: Fingerprint, view = ""): void {
-  record(context, real, { ...known, view, shownBy: context.callId });
+  storeRecord(context, real, { ...known, view, shownBy: context.callId });
 }
 
 /** Records that the session changed a part of the file: the model knows the rest by the call that showed it before. */
 export function recordChange(context: ToolContext, real: string, known: Fingerprint): void {
-  const { shownBy = context.callId } = recordOf(context.state, real) ?? {};
-  record(context, real, { ...known, view: "", shownBy });
+  const { shownBy = context.callId } = findRecord(context.state, real) ?? {};
+  storeRecord(context, real, { ...known, view: "", shownBy });
 }
 
-function record({ state }: ToolContext, real: string, { mtimeMs, size, hash, view, shownBy }: Required<ReadRecord>): void {
+function storeRecord({ state }: ToolContext, real: string, { mtimeMs, size, hash, view, shownBy }: Required<ReadRecord>): void {
   state.update(keyOf(real), () => ({ mtimeMs, size, hash, view, shownBy }));
 }
 
 /** Returns the call that shows exactly this part of the unchanged file, if it was the last to show the file and the model can still see it. */
-export function showingCall(context: ToolContext, real: string, now: Fingerprint, view: string): string | undefined {
-  const { shownBy, ...record } = recordOf(context.state, real) ?? {};
-  if (shownBy === undefined || !("view" in record) || record.view !== view || !sameFingerprint(record, now)) return undefined;
+export function findShowingCall(context: ToolContext, real: string, now: Fingerprint, view: string): string | undefined {
+  const { shownBy, ...record } = findRecord(context.state, real) ?? {};
+  if (shownBy === undefined || !("view" in record) || record.view !== view || !isSameFingerprint(record, now)) return undefined;
   return context.isShown(shownBy) ? shownBy : undefined;
 }
 
 /** @throws ToolError if the model never read the existing file or can no longer see what it read, or if the file changed since */
 export function checkRead(context: ToolContext, place: { readonly real: string; readonly shown: string }, now: Fingerprint): void {
-  const record = recordOf(context.state, place.real);
+  const record = findRecord(context.state, place.real);
   const name = JSON.stringify(place.shown);
-  if (record === undefined) throw refusal(`${name} exists and was not read in this session.`, "Read it first, then make the change.");
+  if (record === undefined) throw refusalError(`${name} exists and was not read in this session.`, "Read it first, then make the change.");
   if (record.shownBy !== undefined && !context.isShown(record.shownBy))
-    throw refusal(`${name} was read, but the result is no longer part of the conversation.`, "Read it again, then make the change.");
-  if (!sameFingerprint(record, now)) throw stale(place.shown);
+    throw refusalError(`${name} was read, but the result is no longer part of the conversation.`, "Read it again, then make the change.");
+  if (!isSameFingerprint(record, now)) throw staleFileError(place.shown);
 }
 
 /** Returns the error for a file that has changed since the session read it. */
-export function stale(shown: string): Error {
-  return refusal(
+export function staleFileError(shown: string): Error {
+  return refusalError(
     `${JSON.stringify(shown)} changed on disk since it was read; nothing was written.`,
     "Read it again, then make the change to its current content.",
   );
@@ -55,7 +55,7 @@ function keyOf(real: string): string {
   return `read:${real}`;
 }
 
-function recordOf(state: ToolState, real: string): ReadRecord | undefined {
+function findRecord(state: ToolState, real: string): ReadRecord | undefined {
   const value = state.get(keyOf(real));
   if (!isJsonObject(value)) return undefined;
   const { mtimeMs, size, hash, view, shownBy } = value;

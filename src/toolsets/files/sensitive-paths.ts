@@ -104,12 +104,12 @@ const GIT_HOOKS: ReadonlySet<string> = new Set(
  * @param segments the names of the path; `folder` is the name of the folder around the first, if known
  */
 export function sensitivityOf(segments: readonly string[], folder = ""): Sensitivity | undefined {
-  let parent = fold(folder);
+  let parent = foldName(folder);
   let found: Sensitivity | undefined;
   for (const [index, segment] of segments.entries()) {
-    const name = fold(segment);
+    const name = foldName(segment);
     const isLast = index === segments.length - 1;
-    const kind = kindOf(name, parent, isLast);
+    const kind = classifyName(name, parent, isLast);
     if (kind === "credentials") return kind;
     found ??= kind;
     parent = name;
@@ -117,7 +117,7 @@ export function sensitivityOf(segments: readonly string[], folder = ""): Sensiti
   return found;
 }
 
-function kindOf(name: string, parent: string, isLast: boolean): Sensitivity | undefined {
+function classifyName(name: string, parent: string, isLast: boolean): Sensitivity | undefined {
   const pair = `${parent}/${name}`;
   if (CREDENTIAL_FOLDERS.has(name) || CREDENTIAL_PAIRS.has(pair)) return "credentials";
   if (isLast && isCredentialFile(name)) return "credentials";
@@ -153,7 +153,7 @@ function isObeyedFile(name: string, parent: string): boolean {
 
 const PLAIN = /^[\x21-\x7e]*$/u;
 
-function fold(segment: string): string {
+function foldName(segment: string): string {
   const plain = PLAIN.test(segment) ? segment : segment.normalize("NFKC").replaceAll(/[\p{Default_Ignorable_Code_Point}\p{Cc}]/gu, "");
   const [name = ""] = plain.toLowerCase().split(":", 1);
   let end = name.length;

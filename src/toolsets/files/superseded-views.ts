@@ -5,14 +5,14 @@ import { supersedesAt } from "../../history/supersede.ts";
 import type { Workspace } from "./workspace-path.ts";
 
 /** The lines of a file that a call shows or may have changed. */
-interface Lines {
+interface LineRange {
   readonly first: number;
   readonly last: number;
   /** Whether the lines extend to the end of the file. */
   readonly toEnd: boolean;
 }
 
-const WHOLE: Lines = { first: 1, last: Infinity, toEnd: true };
+const WHOLE_FILE: LineRange = { first: 1, last: Infinity, toEnd: true };
 
 /**
  * The rule of all tools that read or change one file.
@@ -22,7 +22,7 @@ const WHOLE: Lines = { first: 1, last: Infinity, toEnd: true };
  * read JSON value is superseded by a write of the whole file, or a read at the same place.
  */
 export function supersedesFileCalls(workspace: Workspace): Supersedes {
-  return supersedesAt(({ input }) => keyOf(workspace, input["path"]), showsAllOf);
+  return supersedesAt(({ input }) => keyOf(workspace, input["path"]), showsAtLeast);
 }
 
 /** The rule of tools that list a folder: a call of the same tool and folder supersedes an older one if it lists at least as much. */
@@ -37,26 +37,26 @@ function keyOf(workspace: Workspace, path: JsonValue | undefined): string | unde
   return typeof path === "string" ? workspace.key(path) : undefined;
 }
 
-function showsAllOf(newer: PastCall, older: PastCall): boolean {
+function showsAtLeast(newer: PastCall, older: PastCall): boolean {
   if (newer.name === "json_read") return older.name === "json_read" && (newer.input["at"] ?? "") === (older.input["at"] ?? "");
   // The text shown by `read` has its long lines cut, and a JSON document may be one long line.
   if (newer.name === "read" && older.name === "json_read") return false;
-  const shown = shownBy(newer);
+  const shown = shownLines(newer);
   if (shown === undefined) return false;
-  const needed = (older.name === "read" ? linesRead(older.output) : undefined) ?? WHOLE;
+  const needed = (older.name === "read" ? readLineRange(older.output) : undefined) ?? WHOLE_FILE;
   return shown.first <= needed.first && (shown.toEnd || shown.last >= needed.last);
 }
 
 /** Returns the lines of a file that the model knows by this call alone; undefined = none. */
-function shownBy({ name, input, output }: PastCall): Lines | undefined {
-  if (name === "write") return WHOLE;
-  if (name === "json_write") return input["at"] === "" || input["at"] === "$" ? WHOLE : undefined;
-  if (name === "read") return isJsonObject(output) && typeof output["mediaType"] === "string" ? WHOLE : linesRead(output);
-  return isJsonObject(output) && typeof output["content"] === "string" ? WHOLE : undefined;
+function shownLines({ name, input, output }: PastCall): LineRange | undefined {
+  if (name === "write") return WHOLE_FILE;
+  if (name === "json_write") return input["at"] === "" || input["at"] === "$" ? WHOLE_FILE : undefined;
+  if (name === "read") return isJsonObject(output) && typeof output["mediaType"] === "string" ? WHOLE_FILE : readLineRange(output);
+  return isJsonObject(output) && typeof output["content"] === "string" ? WHOLE_FILE : undefined;
 }
 
 /** Returns the lines from the output, because a long file stops early. Undefined for "unchanged", which shows nothing. */
-function linesRead(output: JsonValue | undefined): Lines | undefined {
+function readLineRange(output: JsonValue | undefined): LineRange | undefined {
   if (!isJsonObject(output)) return undefined;
   const { firstLine: first, lastLine: last, totalLines } = output;
   if (typeof first !== "number" || typeof last !== "number") return undefined;
@@ -64,7 +64,7 @@ function linesRead(output: JsonValue | undefined): Lines | undefined {
 }
 
 /** Returns a number of an input, or `otherwise` if it is left out; NaN if it is not a number, so that comparisons with it are false. */
-export function numberOf(value: JsonValue | undefined, otherwise: number): number {
+export function toNumber(value: JsonValue | undefined, otherwise: number): number {
   if (value === undefined) return otherwise;
   return typeof value === "number" ? value : Number.NaN;
 }

@@ -45,9 +45,9 @@ export function applyDiff(text: string, diff: string): EditOutcome {
   let shift = 0;
   let firstLine: number | undefined;
   for (const [index, hunk] of hunks.entries()) {
-    const at = placeOf(hunk, lines, { from, shift });
+    const at = findHunk(hunk, lines, { from, shift });
     if (typeof at !== "number") return { problem: `hunk ${index + 1} ${at.problem}`, hint: at.hint };
-    if (hunk.line !== undefined) shift = at - startOf(hunk, hunk.line);
+    if (hunk.line !== undefined) shift = at - hunkStart(hunk, hunk.line);
     firstLine ??= at + 1 + hunk.lines.findIndex(({ mark }) => mark !== " ");
     while (from < at) written.push(lines[from++] ?? "");
     for (const line of hunk.lines) {
@@ -59,12 +59,12 @@ export function applyDiff(text: string, diff: string): EditOutcome {
   const rest = lines.slice(from);
   const joined = [...written, ...rest].join("\n");
   const whole = ending !== "" && joined.endsWith("\r") ? joined.slice(0, -1) : joined;
-  const isAtEnd = rest.length === 0 || (rest.length === 1 && bare(rest[0]) === ""); // if not, the last hunk is wrong about the end
-  return { text: mark + (isAtEnd ? withEnd(whole, hunks, `${ending}\n`) : whole), replacements: hunks.length, line: firstLine ?? 1 };
+  const isAtEnd = rest.length === 0 || (rest.length === 1 && withoutCarriageReturn(rest[0]) === ""); // if not, the last hunk is wrong about the end
+  return { text: mark + (isAtEnd ? withFinalLineEnd(whole, hunks, `${ending}\n`) : whole), replacements: hunks.length, line: firstLine ?? 1 };
 }
 
 /** Adds or removes the line end of the file's last line, as the hunks say. */
-function withEnd(text: string, hunks: readonly Hunk[], lineEnd: string): string {
+function withFinalLineEnd(text: string, hunks: readonly Hunk[], lineEnd: string): string {
   const unended = new Set(hunks.flatMap(({ lines }) => lines.flatMap(({ mark, isUnended }) => (isUnended === true ? [mark] : []))));
   if (unended.has("+") && !unended.has("-")) return text.replace(/\r?\n$/u, "");
   return unended.has("-") && !unended.has("+") && text !== "" && !text.endsWith("\n") ? text + lineEnd : text;
@@ -78,28 +78,28 @@ function readHunks(diff: string): readonly Hunk[] | Problem {
     .replace(/(?<!\n)\n+$/u, "")
     .split("\n");
   for (const [index, line] of given.entries()) {
-    const head = hunkHead(line);
+    const head = parseHunkHead(line);
     const hunk = hunks.at(-1);
     if (head !== undefined) hunks.push({ ...head, lines: [] });
-    else if (hunk !== undefined && (/^(?:diff |Index: )/u.test(line) || namesNextFile(given.slice(index, index + 3), hunk)))
-      return unusable("it changes more than one file, or names this one again between its hunks");
+    else if (hunk !== undefined && (/^(?:diff |Index: )/u.test(line) || startsNextFile(given.slice(index, index + 3), hunk)))
+      return unusableDiff("it changes more than one file, or names this one again between its hunks");
     else if (hunk === undefined) {
-      if (/^(?:rename to |deleted file mode |\+\+\+ \/dev\/null\s*$)/u.test(line)) return unusable("it renames or deletes the file");
+      if (/^(?:rename to |deleted file mode |\+\+\+ \/dev\/null\s*$)/u.test(line)) return unusableDiff("it renames or deletes the file");
     } else if (line.startsWith("\\")) {
       const last = hunk.lines.at(-1);
       if (last !== undefined) last.isUnended = true;
     } else if (line === "") hunk.lines.push({ mark: " ", text: "" }); // the space of an empty line is easily lost
     else if (line.startsWith(" ") || line.startsWith("-") || line.startsWith("+"))
       hunk.lines.push({ mark: line.startsWith(" ") ? " " : line.startsWith("-") ? "-" : "+", text: line.slice(1) });
-    else return unusable(`${JSON.stringify(line.slice(0, 80))} begins with neither a space, "-" nor "+"`);
+    else return unusableDiff(`${JSON.stringify(line.slice(0, 80))} begins with neither a space, "-" nor "+"`);
   }
-  if (hunks.length === 0) return unusable("it has no hunk");
-  if (hunks.length > MAX_HUNKS) return unusable(`it has ${hunks.length} hunks, and at most ${MAX_HUNKS} are read`);
-  if (hunks.some(({ lines }) => lines.every(({ mark }) => mark === " "))) return unusable("a hunk changes nothing");
+  if (hunks.length === 0) return unusableDiff("it has no hunk");
+  if (hunks.length > MAX_HUNKS) return unusableDiff(`it has ${hunks.length} hunks, and at most ${MAX_HUNKS} are read`);
+  if (hunks.some(({ lines }) => lines.every(({ mark }) => mark === " "))) return unusableDiff("a hunk changes nothing");
   return hunks;
 }
 
-function hunkHead(line: string | undefined): HunkHead | undefined {
+function parseHunkHead(line: string | undefined): HunkHead | undefined {
   const head = /^@@(?: -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))?)?(?: @@.*)?\s*$/u.exec(line ?? "");
   if (head === null) return undefined;
   const [, begin, old = "1", added = "1"] = head;
@@ -109,21 +109,21 @@ function hunkHead(line: string | undefined): HunkHead | undefined {
 }
 
 /** Whether these lines are `--- a/file`, `+++ b/file` and the head of a hunk, unless the hunk before announces exactly two more lines. */
-function namesNextFile([old = "", added = "", head]: readonly string[], { counts, lines }: HunkHead & Pick<Hunk, "lines">): boolean {
-  if (!old.startsWith("--- ") || !added.startsWith("+++ ") || hunkHead(head) === undefined) return false;
+function startsNextFile([old = "", added = "", head]: readonly string[], { counts, lines }: HunkHead & Pick<Hunk, "lines">): boolean {
+  if (!old.startsWith("--- ") || !added.startsWith("+++ ") || parseHunkHead(head) === undefined) return false;
   const inOld = lines.filter(({ mark }) => mark !== "+").length;
   const inNew = lines.filter(({ mark }) => mark !== "-").length;
   return counts?.old !== inOld + 1 || counts.new !== inNew + 1;
 }
 
-function unusable(why: string): Problem {
+function unusableDiff(why: string): Problem {
   return {
     problem: `diff cannot be read: ${why}`,
     hint: 'Send a unified diff of this file: "@@ -1,2 +1,2 @@", then lines that begin with a space, "-" or "+".',
   };
 }
 
-interface SearchFrom {
+interface HunkSearch {
   /** Index of the first line that earlier hunks have not used. */
   readonly from: number;
   /** Distance between where the previous hunk was found and where it said. */
@@ -131,13 +131,13 @@ interface SearchFrom {
 }
 
 /** Returns the index of the line where the hunk begins. */
-function placeOf(hunk: Hunk, lines: readonly string[], { from, shift }: SearchFrom): number | Problem {
+function findHunk(hunk: Hunk, lines: readonly string[], { from, shift }: HunkSearch): number | Problem {
   const old = hunk.lines.filter(({ mark }) => mark !== "+").map(({ text }) => text);
-  const said = hunk.line === undefined ? undefined : startOf(hunk, hunk.line) + shift;
-  if (old.length === 0) return insertionPlace(said, lines, from);
+  const said = hunk.line === undefined ? undefined : hunkStart(hunk, hunk.line) + shift;
+  if (old.length === 0) return findInsertion(said, lines, from);
   const places: number[] = [];
   for (let at = from; at + old.length <= lines.length; at++)
-    if (old.every((text, index) => bare(lines[at + index]) === text)) places.push(at);
+    if (old.every((text, index) => withoutCarriageReturn(lines[at + index]) === text)) places.push(at);
   const [only] = places;
   if (only === undefined) return { problem: "shows lines that are not in the file", hint: COPY_EXACTLY };
   if (places.length === 1) return only;
@@ -151,16 +151,16 @@ function placeOf(hunk: Hunk, lines: readonly string[], { from, shift }: SearchFr
 }
 
 /** Returns the index of the line where a hunk says it begins. A hunk that only adds gives the line before it. */
-function startOf({ lines }: Hunk, line: number): number {
+function hunkStart({ lines }: Hunk, line: number): number {
   return lines.every(({ mark }) => mark === "+") ? line : line - 1;
 }
 
-function insertionPlace(at: number | undefined, lines: readonly string[], from: number): number | Problem {
-  const end = bare(lines.at(-1)) === "" ? lines.length - 1 : lines.length; // there is no line after the last line end
+function findInsertion(at: number | undefined, lines: readonly string[], from: number): number | Problem {
+  const end = withoutCarriageReturn(lines.at(-1)) === "" ? lines.length - 1 : lines.length; // there is no line after the last line end
   if (at !== undefined && at >= from && at <= lines.length) return Math.min(at, end);
   return { problem: "only adds lines, and does not show the line of the file before them", hint: COPY_EXACTLY };
 }
 
-function bare(line: string | undefined): string | undefined {
+function withoutCarriageReturn(line: string | undefined): string | undefined {
   return line?.endsWith("\r") === true ? line.slice(0, -1) : line;
 }

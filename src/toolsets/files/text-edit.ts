@@ -31,7 +31,7 @@ export function applyEdit(text: string, edit: TextEdit): EditOutcome {
     };
   }
   if (places.length > 1 && edit.replaceAll !== true) {
-    const lines = places.slice(0, MAX_NAMED_LINES).map((at) => lineAt(text, at));
+    const lines = places.slice(0, MAX_NAMED_LINES).map((at) => lineNumberAt(text, at));
     const more = places.length > MAX_NAMED_LINES ? " and more" : "";
     return {
       problem: `old occurs ${places.length > MAX_REPLACEMENTS ? `over ${MAX_REPLACEMENTS}` : places.length} times, at lines ${lines.join(", ")}${more}`,
@@ -45,7 +45,7 @@ export function applyEdit(text: string, edit: TextEdit): EditOutcome {
       hint: "Replace a longer and rarer text.",
     };
   }
-  return { text: replaceAt(text, places, { old, replacement }), replacements: places.length, line: lineAt(text, first) };
+  return { text: replaceAt(text, places, { old, replacement }), replacements: places.length, line: lineNumberAt(text, first) };
 }
 
 function withLineEndsOf(text: string, edit: TextEdit): { readonly old: string; readonly replacement: string } {
@@ -58,10 +58,10 @@ function withLineEndsOf(text: string, edit: TextEdit): { readonly old: string; r
 
 /** Whether at least half of the line ends are CRLF. */
 export function hasWindowsLineEnds(text: string): boolean {
-  return text.includes("\r\n") && 2 * linesOf(text, "\r\n") >= linesOf(text, "\n");
+  return text.includes("\r\n") && 2 * countLines(text, "\r\n") >= countLines(text, "\n");
 }
 
-function linesOf(text: string, lineEnd: string): number {
+function countLines(text: string, lineEnd: string): number {
   return text.split(lineEnd).length - 1;
 }
 
@@ -91,7 +91,7 @@ function replaceAt(text: string, places: readonly number[], change: { readonly o
   return parts.join(change.replacement);
 }
 
-function lineAt(text: string, place: number): number {
+function lineNumberAt(text: string, place: number): number {
   let line = 1;
   for (let at = text.indexOf("\n"); at >= 0 && at < place; at = text.indexOf("\n", at + 1)) line++;
   return line;

@@ -3,10 +3,10 @@ import type { Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { fileError } from "./file-error.ts";
-import { letOthersRun, readWhole } from "./file-bytes.ts";
-import { type IgnoreRules, ignoreRules, isIgnored } from "./ignore-rules.ts";
+import { yieldToEventLoop, readWhole } from "./file-bytes.ts";
+import { type IgnoreRules, createIgnoreRules, isIgnored } from "./ignore-rules.ts";
 import { openFile, openFolder } from "./open-place.ts";
-import { type Place, type Workspace, isInsideFolder } from "./workspace-path.ts";
+import { type ResolvedPath, type Workspace, isInsideFolder } from "./workspace-path.ts";
 
 export const MAX_ENTRIES = 50_000;
 const MAX_IGNORE_BYTES = 1024 * 1024;
@@ -40,24 +40,24 @@ export class Walk {
   /** Whether `maxEntries` ended the walk early. */
   stopped = false;
   /** Number of entries that ignore rules left out. */
-  ignored = 0;
+  ignoredCount = 0;
   /** Number of folders below the first that could not be opened: no permission, removed, or too deep for the system. */
-  unopened = 0;
+  unopenedCount = 0;
   readonly #workspace: Workspace;
   readonly #signal: AbortSignal;
-  #left: number;
+  #entriesLeft: number;
 
   constructor(options: WalkOptions) {
     this.#workspace = options.workspace;
     this.#signal = options.signal;
-    this.#left = options.maxEntries ?? MAX_ENTRIES;
+    this.#entriesLeft = options.maxEntries ?? MAX_ENTRIES;
   }
 
   /** Returns the first folder, with the rules of every folder of the workspace above it. */
-  async start(place: Place): Promise<Level> {
+  async start(place: ResolvedPath): Promise<Level> {
     const { root } = this.#workspace;
     const top = isInsideFolder(place.real, root) ? root : place.real;
-    let level: Level = { real: top, names: [], rules: ignoreRules(undefined, await this.#gitignore(top)) };
+    let level: Level = { real: top, names: [], rules: createIgnoreRules(undefined, await this.#gitignore(top)) };
     for (const name of relative(top, place.real).split(sep)) {
       if (name !== "") level = await this.enter(level, { name, kind: "folder", real: join(level.real, name) });
     }
@@ -68,7 +68,7 @@ export class Walk {
     return {
       real: folder.real,
       names: [...level.names, folder.name],
-      rules: ignoreRules(level.rules, await this.#gitignore(folder.real)),
+      rules: createIgnoreRules(level.rules, await this.#gitignore(folder.real)),
     };
   }
 
@@ -79,7 +79,7 @@ export class Walk {
     } catch (thrown: unknown) {
       this.#signal.throwIfAborted();
       if (level === start) throw thrown;
-      this.unopened++;
+      this.unopenedCount++;
       return [];
     }
   }
@@ -92,11 +92,11 @@ export class Walk {
       comparisons += level.rules.count;
       if (++seen % ENTRIES_PER_TURN === 0 || comparisons > COMPARISONS_PER_TURN) {
         comparisons = 0;
-        await letOthersRun(this.#signal);
+        await yieldToEventLoop(this.#signal);
       }
       const kind = kindOf(dirent);
       if (kind === undefined) continue;
-      if (isIgnored(level.rules, { name: dirent.name, isFolder: kind === "folder" }, level.names)) this.ignored++;
+      if (isIgnored(level.rules, { name: dirent.name, isFolder: kind === "folder" }, level.names)) this.ignoredCount++;
       else found.push({ name: dirent.name, kind, real: join(level.real, dirent.name) });
     }
     return found.sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -117,11 +117,11 @@ export class Walk {
   }
 
   async *#read(real: string): AsyncGenerator<Dirent, void> {
-    const shown = this.#workspace.shown(real);
+    const shown = this.#workspace.toDisplayPath(real);
     const folder = await openFolder(real, shown);
     try {
       for await (const dirent of await opendir(folder.path, { bufferSize: ENTRIES_PER_TURN })) {
-        if (this.#left-- <= 0) {
+        if (this.#entriesLeft-- <= 0) {
           this.stopped = true;
           return;
         }
@@ -137,7 +137,7 @@ export class Walk {
   async #gitignore(folder: string): Promise<string> {
     const real = join(folder, ".gitignore");
     try {
-      const file = await openFile({ real, shown: this.#workspace.shown(real), existing: real, missing: [] });
+      const file = await openFile({ real, shown: this.#workspace.toDisplayPath(real), existing: real, missing: [] });
       try {
         return (await readWhole(file, { maxBytes: MAX_IGNORE_BYTES, signal: this.#signal }))?.toString("utf8") ?? "";
       } finally {

@@ -6,8 +6,8 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import { messageOf } from "../../call/context/tool-context.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
-import { systemCode } from "../../core/base/system-code.ts";
-import { fileError, refusal, systemReason } from "./file-error.ts";
+import { systemErrorCode } from "../../core/base/system-code.ts";
+import { fileError, refusalError, describeSystemError } from "./file-error.ts";
 import { type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { type Sensitivity, sensitivityOf } from "./sensitive-paths.ts";
 
@@ -18,7 +18,7 @@ import { type Sensitivity, sensitivityOf } from "./sensitive-paths.ts";
 export type PathGuard = "block" | "warn" | "off";
 
 /** The target of a path, with all links followed. */
-export interface Place {
+export interface ResolvedPath {
   /** The absolute path, canonical as far as it exists. */
   readonly real: string;
   /** The path in messages: relative to the workspace, or absolute outside it; always with `/`. */
@@ -54,7 +54,7 @@ export class Workspace {
   /** @throws ToolError `invalid_config` if the root is not a folder that this process can read */
   constructor(options: WorkspaceOptions) {
     this.#givenRoot = resolve(options.root);
-    this.root = openRoot(this.#givenRoot);
+    this.root = resolveRoot(this.#givenRoot);
     this.#guard = options.guard;
     this.#allowed = options.allowSensitive.map(compileGlob);
     // a protected folder around the whole workspace does not count
@@ -63,7 +63,7 @@ export class Workspace {
 
   /** Returns the resource key of a path: a pure function of its text, so links are not followed. */
   key(path: JsonValue | undefined): string {
-    return `file:${withSlashes(this.#absolute(typeof path === "string" ? path : "."))}`;
+    return `file:${toForwardSlashes(this.#toAbsolute(typeof path === "string" ? path : "."))}`;
   }
 
   /**
@@ -72,50 +72,50 @@ export class Workspace {
    * @throws ToolError `invalid_input` for a path that is not plain, `permission_denied` if it leads outside the workspace and the guard refuses,
    * `unavailable` if the workspace itself is gone
    */
-  async resolve(path: string, context: ToolContext): Promise<Place> {
-    checkSpelling(path);
-    const absolute = this.#absolute(path);
+  async resolve(path: string, context: ToolContext): Promise<ResolvedPath> {
+    checkPathSyntax(path);
+    const absolute = this.#toAbsolute(path);
     const inside = isInsideFolder(absolute, this.root);
-    if (!inside && this.#guard === "block") throw this.#outside(path);
-    const place = await this.#follow(absolute, inside);
-    if (!isInsideFolder(place.real, this.root)) this.#leave(path, place, context);
+    if (!inside && this.#guard === "block") throw this.#outsideError(path);
+    const place = await this.#resolveLinks(absolute, inside);
+    if (!isInsideFolder(place.real, this.root)) this.#checkOutside(path, place, context);
     return place;
   }
 
   /** Like `resolve`, and refuses files that hold credentials, by the given and by the resolved path. */
-  async resolveForRead(path: string, context: ToolContext): Promise<Place> {
+  async resolveForRead(path: string, context: ToolContext): Promise<ResolvedPath> {
     const place = await this.resolve(path, context);
-    for (const shown of [this.shown(this.#absolute(path)), place.shown]) {
-      if (this.#sensitivityOf(shown) === "credentials") throw keptFrom(shown, "read", "credentials");
+    for (const shown of [this.toDisplayPath(this.#toAbsolute(path)), place.shown]) {
+      if (this.#sensitivityOf(shown) === "credentials") throw sensitivePathError(shown, "read", "credentials");
     }
     return place;
   }
 
   /** Like `resolveForRead`, and refuses files that other programs run or obey, by the given and by the resolved path. */
-  async resolveForChange(path: string, context: ToolContext): Promise<Place> {
+  async resolveForChange(path: string, context: ToolContext): Promise<ResolvedPath> {
     const place = await this.resolve(path, context);
     if (path.endsWith("/"))
       throw new ToolError("invalid_input", `${JSON.stringify(path)} names a folder.`, {
         hint: "Give the path of a file, without a slash at its end.",
       });
-    for (const shown of [this.shown(this.#absolute(path)), place.shown]) {
+    for (const shown of [this.toDisplayPath(this.#toAbsolute(path)), place.shown]) {
       const sensitivity = this.#sensitivityOf(shown);
-      if (sensitivity !== undefined) throw keptFrom(shown, "changed", sensitivity);
+      if (sensitivity !== undefined) throw sensitivePathError(shown, "changed", sensitivity);
     }
     if (this.#protected.some((protectedPath) => isInsideFolder(place.real, protectedPath)))
-      throw keptFrom(place.shown, "changed", "obeyed");
+      throw sensitivePathError(place.shown, "changed", "obeyed");
     return place;
   }
 
   /** Whether the file at a canonical path holds credentials, so that it is neither read nor searched. */
-  holdsCredentials(real: string): boolean {
-    return this.#sensitivityOf(this.shown(real)) === "credentials";
+  isCredentialFile(real: string): boolean {
+    return this.#sensitivityOf(this.toDisplayPath(real)) === "credentials";
   }
 
   /** Returns a canonical path as messages show it. */
-  shown(real: string): string {
-    if (!isInsideFolder(real, this.root)) return withSlashes(real);
-    return withSlashes(relative(this.root, real)) || ".";
+  toDisplayPath(real: string): string {
+    if (!isInsideFolder(real, this.root)) return toForwardSlashes(real);
+    return toForwardSlashes(relative(this.root, real)) || ".";
   }
 
   /** Judges a path inside the workspace only by its part below the root: a workspace in a sensitive folder was a person's choice. */
@@ -125,32 +125,32 @@ export class Workspace {
     return sensitivity === undefined || this.#allowed.some((allows) => allows(segments)) ? undefined : sensitivity;
   }
 
-  #absolute(path: string): string {
+  #toAbsolute(path: string): string {
     const absolute = resolve(this.root, path);
     if (this.#givenRoot === this.root || !isAbsolute(path) || !isInsideFolder(absolute, this.#givenRoot)) return absolute;
     return join(this.root, relative(this.#givenRoot, absolute));
   }
 
-  async #follow(absolute: string, inside: boolean): Promise<Place> {
+  async #resolveLinks(absolute: string, inside: boolean): Promise<ResolvedPath> {
     const missing: string[] = [];
     for (let at = absolute; ; at = dirname(at)) {
-      const existing = await realPathOf(at, this.shown(absolute));
+      const existing = await realPathOf(at, this.toDisplayPath(absolute));
       if (existing !== undefined) {
-        if (missing.length > 0) await refuseDeadLink(at, missing[0] ?? "", this.shown(absolute));
+        if (missing.length > 0) await refuseDanglingLink(at, missing[0] ?? "", this.toDisplayPath(absolute));
         const real = join(existing, ...missing);
-        return { real, shown: this.shown(real), existing, missing };
+        return { real, shown: this.toDisplayPath(real), existing, missing };
       }
       if (inside && at === this.root) throw new ToolError("unavailable", `The workspace folder ${JSON.stringify(this.root)} is gone.`);
-      if (at === dirname(at)) throw fileError(new Error("no root folder"), { verb: "find", shown: this.shown(absolute) });
+      if (at === dirname(at)) throw fileError(new Error("no root folder"), { verb: "find", shown: this.toDisplayPath(absolute) });
       missing.unshift(basename(at));
     }
   }
 
-  #leave(path: string, place: Place, context: ToolContext): void {
+  #checkOutside(path: string, place: ResolvedPath, context: ToolContext): void {
     if (this.#guard === "off") return;
-    if (this.#guard === "block") throw this.#outside(path);
+    if (this.#guard === "block") throw this.#outsideError(path);
     const key = `outside:${place.real}`;
-    const warning = warningOf(context.state.get(key));
+    const warning = readWarning(context.state.get(key));
     const message = messageOf(context);
     // A call of the same message was written before the warning could be read.
     const isSameMessage = message !== undefined && warning?.message === message;
@@ -161,7 +161,7 @@ export class Workspace {
     });
   }
 
-  #outside(path: string): ToolError {
+  #outsideError(path: string): ToolError {
     return new ToolError("permission_denied", `${JSON.stringify(path.slice(0, 200))} lies outside the workspace ${this.root}.`, {
       hint: 'Give a path inside the workspace, relative to it, such as "src/main.ts".',
     });
@@ -174,7 +174,7 @@ interface Warning {
   readonly message?: string;
 }
 
-function warningOf(mark: JsonValue | undefined): Warning | undefined {
+function readWarning(mark: JsonValue | undefined): Warning | undefined {
   if (mark === true) return {};
   if (typeof mark === "string") return { callId: mark };
   if (!isJsonObject(mark) || typeof mark["callId"] !== "string") return undefined;
@@ -182,7 +182,7 @@ function warningOf(mark: JsonValue | undefined): Warning | undefined {
   return { callId, ...(typeof message === "string" ? { message } : {}) };
 }
 
-function keptFrom(shown: string, what: "read" | "changed", sensitivity: Sensitivity): ToolError {
+function sensitivePathError(shown: string, what: "read" | "changed", sensitivity: Sensitivity): ToolError {
   const why =
     sensitivity === "credentials" ? "it is a place where credentials are kept" : "other programs run it or take instructions from it";
   return new ToolError("permission_denied", `${JSON.stringify(shown)} may not be ${what}: ${why}.`, {
@@ -201,7 +201,7 @@ export function canonicalPath(path: string): string {
   }
 }
 
-function openRoot(root: string): string {
+function resolveRoot(root: string): string {
   try {
     const real = realpathSync.native(root);
     if (!statSync(real).isDirectory())
@@ -210,7 +210,7 @@ function openRoot(root: string): string {
     return real;
   } catch (thrown: unknown) {
     if (thrown instanceof ToolError) throw thrown;
-    throw new ToolError("invalid_config", `The workspace ${JSON.stringify(root)} cannot be used: ${systemReason(thrown)}.`, {
+    throw new ToolError("invalid_config", `The workspace ${JSON.stringify(root)} cannot be used: ${describeSystemError(thrown)}.`, {
       hint: "Give the path of an existing folder that this process may read.",
       cause: thrown,
     });
@@ -219,29 +219,29 @@ function openRoot(root: string): string {
 
 /** True for the folder itself and everything in it. Compares whole names, so that `/a/bc` is not inside `/a/b`. */
 export function isInsideFolder(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
+  const relativePath = relative(folder, path);
+  return relativePath === "" || (relativePath !== ".." && !relativePath.startsWith(`..${sep}`) && !isAbsolute(relativePath));
 }
 
 /** Returns the names from a folder to a path in it. Only the path of a whole drive or file system ends in a separator: `/`, `D:\`. */
-export function namesBelow(folder: string, path: string, separator: string = sep): readonly string[] {
+export function segmentsBelow(folder: string, path: string, separator: string = sep): readonly string[] {
   return path.slice(folder.endsWith(separator) ? folder.length : folder.length + 1).split(separator);
 }
 
-function withSlashes(path: string): string {
+function toForwardSlashes(path: string): string {
   return sep === "/" ? path : path.replaceAll(sep, "/");
 }
 
 /** Refuses paths that other systems or programs would read as another place. */
-function checkSpelling(path: string): void {
-  const problem = spellingProblem(path);
+function checkPathSyntax(path: string): void {
+  const problem = findPathProblem(path);
   if (problem === undefined) return;
   throw new ToolError("invalid_input", `${JSON.stringify(path.slice(0, 200))} is not a usable path: ${problem}.`, {
     hint: 'Give a path relative to the workspace, with "/" between folders, such as "src/main.ts".',
   });
 }
 
-function spellingProblem(path: string): string | undefined {
+function findPathProblem(path: string): string | undefined {
   if (path === "") return "it is empty";
   if (path.length > MAX_PATH_LENGTH) return `it has ${path.length} characters, and ${MAX_PATH_LENGTH} is the limit`;
   if (path.includes("\u0000")) return "it contains a NUL character";
@@ -250,11 +250,11 @@ function spellingProblem(path: string): string | undefined {
   if (/^(?:file:|[a-z][a-z\d+.-]*:\/\/)/iu.test(path)) return "it is a URL";
   if (sep === "/" && /^[a-z]:(?:$|[\\/])/iu.test(path)) return "it names a drive";
   if (sep === "/") return path.includes("\\") ? "it contains a backslash" : undefined;
-  return windowsNameProblem(path);
+  return findWindowsNameProblem(path);
 }
 
 /** On Windows, `a.txt::$DATA` and `a.txt.` are other names of `a.txt`, `a.txt:b` is a stream of it, and `NUL` is a device in every folder. */
-export function windowsNameProblem(path: string): string | undefined {
+export function findWindowsNameProblem(path: string): string | undefined {
   const names = path.replace(/^(?:[\\/]{2}[?.][\\/])?[a-z]:/iu, "").split(/[\\/]/u);
   const wrong = names.find((name) => name !== "." && name !== ".." && WRONG_ON_WINDOWS.test(name));
   return wrong === undefined ? undefined : `${JSON.stringify(wrong)} is not a valid file name on Windows`;
@@ -268,18 +268,18 @@ async function realPathOf(path: string, shown: string): Promise<string | undefin
   try {
     return await realpath(path);
   } catch (thrown: unknown) {
-    if (systemCode(thrown) === "ENOENT") return undefined;
+    if (systemErrorCode(thrown) === "ENOENT") return undefined;
     throw fileError(thrown, { verb: "open", shown });
   }
 }
 
 /** Refuses a dangling link: a name that exists but cannot be followed. Writing to it would create its target. */
-async function refuseDeadLink(folder: string, name: string, shown: string): Promise<void> {
+async function refuseDanglingLink(folder: string, name: string, shown: string): Promise<void> {
   try {
     await lstat(join(folder, name));
   } catch (thrown: unknown) {
-    if (systemCode(thrown) === "ENOENT") return;
+    if (systemErrorCode(thrown) === "ENOENT") return;
     throw fileError(thrown, { verb: "open", shown });
   }
-  throw refusal(`Cannot open ${JSON.stringify(shown)}: ${JSON.stringify(name)} is a link to something that does not exist.`);
+  throw refusalError(`Cannot open ${JSON.stringify(shown)}: ${JSON.stringify(name)} is a link to something that does not exist.`);
 }

@@ -2,12 +2,12 @@
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import { nearNames } from "../../core/base/near-names.ts";
+import { findNearNames } from "../../core/base/near-names.ts";
 import { callerVisibility, registryOf } from "../../call/context/tool-context.ts";
 import { mcpPeerOf, type McpPeer, type PeerOptions } from "../../engine/mcp/peer.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 
-export interface KnownServer {
+export interface VisibleServer {
   readonly name: string;
   readonly peer: McpPeer;
   /** The tools that the caller may call. */
@@ -15,7 +15,7 @@ export interface KnownServer {
 }
 
 /** Returns the servers that the caller may see. A server whose tools are all denied or hidden is left out, and so are its resources and prompts. */
-export function serversOf(context: ToolContext): readonly KnownServer[] {
+export function visibleServers(context: ToolContext): readonly VisibleServer[] {
   const registry = registryOf(context);
   const visibility = callerVisibility(context);
   const listed = registry.list();
@@ -31,12 +31,12 @@ export function serversOf(context: ToolContext): readonly KnownServer[] {
 }
 
 /** @throws ToolError `not_found`, naming the existing servers */
-export function serverNamed(context: ToolContext, name: string): KnownServer {
-  const servers = serversOf(context);
+export function getServer(context: ToolContext, name: string): VisibleServer {
+  const servers = visibleServers(context);
   const found = servers.find((server) => server.name === name);
   if (found !== undefined) return found;
   const names = servers.map((server) => server.name);
-  const likely = [...new Set([...nearNames(name, names), ...names])].slice(0, 10);
+  const likely = [...new Set([...findNearNames(name, names), ...names])].slice(0, 10);
   throw new ToolError("not_found", `No MCP server ${JSON.stringify(name)}.`, {
     hint: likely.length === 0 ? "There are no MCP servers." : `There are: ${likely.join(", ")}.`,
   });
@@ -51,7 +51,7 @@ const MAX_PAGES = 20;
 const MAX_ENTRIES = 500;
 
 /** Returns the first pages of a server's resources or prompts; empty if the server does not offer them. */
-export async function listedBy({ peer }: KnownServer, what: "resources" | "prompts", options: PeerOptions): Promise<readonly JsonObject[]> {
+export async function listEntries({ peer }: VisibleServer, what: "resources" | "prompts", options: PeerOptions): Promise<readonly JsonObject[]> {
   if (peer.identity?.capabilities[what] === undefined) return [];
   const entries: JsonObject[] = [];
   let cursor: unknown;

@@ -20,11 +20,11 @@ export interface RankRequest {
 /** Maximum number of entries that get vectors, the best by words and the latest, so that a search does not embed thousands of texts. */
 const MAX_EMBEDDED = 500;
 /** The usual constant of reciprocal rank fusion. @see https://dl.acm.org/doi/10.1145/1571941.1572114 */
-const FUSION = 60;
+const FUSION_CONSTANT = 60;
 const MAX_VECTORS = 20_000;
 
 /** Vectors by function and text, so that an entry is embedded once. */
-const vectorsOf = new WeakMap<Embed, Map<string, readonly number[]>>();
+const vectorCache = new WeakMap<Embed, Map<string, readonly number[]>>();
 
 /** Returns the best memories first. */
 export async function rankMemories(memories: readonly Memory[], request: RankRequest): Promise<readonly Memory[]> {
@@ -33,14 +33,14 @@ export async function rankMemories(memories: readonly Memory[], request: RankReq
   const index = new DocumentIndex(memories.map(({ id, text, who }) => ({ id, text: `${who} ${text}`, metadata: {} })));
   const isSemantic = embed !== undefined && mode !== "keyword";
   const words = index.rank(query, { limit: isSemantic ? MAX_EMBEDDED : limit, threshold: 0 }).map(({ id }) => id);
-  const meaning = isSemantic ? await rankByMeaning(candidates(memories, words, byId), { ...request, embed }) : [];
+  const meaning = isSemantic ? await rankByMeaning(selectCandidates(memories, words, byId), { ...request, embed }) : [];
   const lists = mode === "semantic" ? [meaning] : [words, meaning];
-  return fused(lists)
+  return fuseRankings(lists)
     .slice(0, limit)
     .flatMap((id) => byId.get(id) ?? []);
 }
 
-function candidates(memories: readonly Memory[], words: readonly string[], byId: ReadonlyMap<string, Memory>): readonly Memory[] {
+function selectCandidates(memories: readonly Memory[], words: readonly string[], byId: ReadonlyMap<string, Memory>): readonly Memory[] {
   const half = MAX_EMBEDDED / 2;
   const chosen = new Set([...words.slice(0, half).flatMap((id) => byId.get(id) ?? []), ...memories.slice(-half)]);
   return [...chosen];
@@ -59,8 +59,8 @@ async function rankByMeaning(
 }
 
 async function vectorsFor(texts: readonly string[], embed: Embed, signal: AbortSignal): Promise<readonly (readonly number[])[]> {
-  let known = vectorsOf.get(embed);
-  if (known === undefined) vectorsOf.set(embed, (known = new Map()));
+  let known = vectorCache.get(embed);
+  if (known === undefined) vectorCache.set(embed, (known = new Map()));
   if (known.size + texts.length > MAX_VECTORS) known.clear();
   const vectors = known;
   const missing = [...new Set(texts)].filter((text) => !vectors.has(text));
@@ -93,8 +93,8 @@ function cosine(one: readonly number[], other: readonly number[]): number {
 }
 
 /** Reciprocal rank fusion: scores an entry by its ranks in the lists. */
-function fused(lists: readonly (readonly string[])[]): readonly string[] {
+function fuseRankings(lists: readonly (readonly string[])[]): readonly string[] {
   const scores = new Map<string, number>();
-  for (const list of lists) for (const [at, id] of list.entries()) scores.set(id, (scores.get(id) ?? 0) + 1 / (FUSION + at + 1));
+  for (const list of lists) for (const [at, id] of list.entries()) scores.set(id, (scores.get(id) ?? 0) + 1 / (FUSION_CONSTANT + at + 1));
   return [...scores].sort(([, one], [, other]) => other - one).map(([id]) => id);
 }

@@ -20,7 +20,7 @@ export const MAX_TEXT_LENGTH = 8_000;
 /** Results of this tool are not searched: they repeat earlier entries. */
 const OWN_TOOL = /(?:^|::|__)search_memory$/u;
 
-export interface RememberedSession {
+export interface MemorySource {
   readonly id: string;
   readonly events: AsyncIterable<SessionEvent>;
   /** Maximum number of characters of all entries together. */
@@ -28,7 +28,7 @@ export interface RememberedSession {
 }
 
 /** Returns the latest entries, oldest first, without voided and rolled-back ones. */
-export async function rememberedIn({ id: sessionId, events, maxChars }: RememberedSession): Promise<readonly Memory[]> {
+export async function readMemories({ id: sessionId, events, maxChars }: MemorySource): Promise<readonly Memory[]> {
   const memories = new Map<string, Memory>();
   const calls = new Map<string, string>();
   let count = 0;

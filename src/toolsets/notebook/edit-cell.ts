@@ -1,14 +1,14 @@
 /** The tool `notebook_edit`: replaces, inserts or deletes one cell. */
 import type { ToolContext } from "../../core/context.ts";
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { Tool } from "../../core/tool.ts";
-import { changeFile, textOf } from "../files/change-file.ts";
-import { refusal } from "../files/file-error.ts";
-import { writeDocument } from "../files/json-file.ts";
+import { changeFile, decodeFile } from "../files/change-file.ts";
+import { refusalError } from "../files/file-error.ts";
+import { formatDocument } from "../files/json-file.ts";
 import type { Workspace } from "../files/workspace-path.ts";
-import { PATH, linesOf, numberIn, parseNotebook, type CellType, type Notebook } from "./notebook-file.ts";
+import { PATH, splitLines, readNumber, parseNotebook, type CellType, type Notebook } from "./notebook-file.ts";
 
 interface EditInput {
   readonly path: string;
@@ -52,19 +52,19 @@ async function editCell(workspace: Workspace, input: EditInput, context: ToolCon
     context,
     isWhole: false,
     revise: (before) => {
-      if (before === undefined) throw refusal(`${JSON.stringify(path)} does not exist.`, "Make the notebook with a file tool first.");
-      const text = textOf(before);
+      if (before === undefined) throw refusalError(`${JSON.stringify(path)} does not exist.`, "Make the notebook with a file tool first.");
+      const text = decodeFile(before);
       const notebook = parseNotebook(text, before.shown);
-      const cells = revisedCells(notebook, input, context.callId, before.shown);
+      const cells = reviseCells(notebook, input, context.callId, before.shown);
       count = cells.length;
-      return writeDocument({ ...notebook.document, cells }, text);
+      return formatDocument({ ...notebook.document, cells }, text);
     },
   });
   const done = { replace: "Replaced", insert: "Inserted", delete: "Deleted" }[action];
   return `${done} cell ${cell} of ${change.shown}, which has ${plural(count, "cell")} now.`;
 }
 
-function revisedCells(
+function reviseCells(
   notebook: Notebook,
   { cell: at, action = "replace", source = "", type }: EditInput,
   callId: string,
@@ -73,7 +73,7 @@ function revisedCells(
   const { cells, document } = notebook;
   const last = action === "insert" ? cells.length : cells.length - 1;
   if (at > last)
-    throw refusal(
+    throw refusalError(
       `${JSON.stringify(shown)} has ${plural(cells.length, "cell")}; there is no cell ${at} to ${action === "insert" ? "insert before" : action}.`,
     );
   if (action === "delete") return cells.filter((_, index) => index !== at);
@@ -84,8 +84,8 @@ function revisedCells(
 function withSource(cell: JsonObject, source: string, type: CellType | undefined): JsonObject {
   const { outputs: _outputs, execution_count: _count, ...kept } = cell;
   const { attachments: _attachments, ...keptOfCode } = kept; // only other cells may have attachments
-  const cellType = type ?? own(cell, "cell_type");
-  const changed = { cell_type: cellType ?? "code", source: [...linesOf(source)] };
+  const cellType = type ?? getOwn(cell, "cell_type");
+  const changed = { cell_type: cellType ?? "code", source: [...splitLines(source)] };
   return cellType === "code" ? { ...keptOfCode, ...changed, ...NOT_RUN } : { ...kept, ...changed };
 }
 
@@ -97,7 +97,7 @@ function newCell(
   document: JsonObject,
   { type, source, callId }: { readonly type: CellType; readonly source: string; readonly callId: string },
 ): JsonObject {
-  const minor = numberIn(own(document, "nbformat_minor")) ?? 0;
+  const minor = readNumber(getOwn(document, "nbformat_minor")) ?? 0;
   const id = minor >= 5 ? { id: callId.replaceAll(/[^\w-]/gu, "-").slice(-64) } : {};
-  return { ...id, cell_type: type, metadata: {}, source: [...linesOf(source)], ...(type === "code" ? NOT_RUN : {}) };
+  return { ...id, cell_type: type, metadata: {}, source: [...splitLines(source)], ...(type === "code" ? NOT_RUN : {}) };
 }

@@ -1,15 +1,15 @@
 /** The tool `notebook_read`: the cells of a notebook, with the text of their outputs. */
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { Tool } from "../../core/tool.ts";
-import { loadCurrent, textOf } from "../files/change-file.ts";
-import { refusal } from "../files/file-error.ts";
+import { loadCurrent, decodeFile } from "../files/change-file.ts";
+import { refusalError } from "../files/file-error.ts";
 import { recordRead } from "../files/read-record.ts";
 import type { Workspace } from "../files/workspace-path.ts";
-import { PATH, parseNotebook, textOfLines } from "./notebook-file.ts";
+import { PATH, parseNotebook, joinLines } from "./notebook-file.ts";
 
 const MAX_OUTPUT_CHARS = 2_000;
 
@@ -42,9 +42,9 @@ export function readCellsTool(workspace: Workspace): Tool {
 async function readCells(workspace: Workspace, { path, from = 0, count = 50 }: ReadInput, context: ToolContext): Promise<ToolOutput> {
   const place = await workspace.resolveForRead(path, context);
   const file = await loadCurrent(place, context.signal);
-  const { cells } = parseNotebook(textOf(file), file.shown);
+  const { cells } = parseNotebook(decodeFile(file), file.shown);
   if (from > 0 && from >= cells.length)
-    throw refusal(`${JSON.stringify(file.shown)} has ${plural(cells.length, "cell")}; there is no cell ${from}.`);
+    throw refusalError(`${JSON.stringify(file.shown)} has ${plural(cells.length, "cell")}; there is no cell ${from}.`);
   const shown = cells.slice(from, from + count);
   recordRead(context, place.real, file.known);
   const left = cells.length - from - shown.length;
@@ -60,24 +60,24 @@ async function readCells(workspace: Workspace, { path, from = 0, count = 50 }: R
 /** Formats a cell: `[3] code`, the source, and the printed outputs. */
 function cellText(cell: JsonObject, index: number): string {
   const heading = `[${index}] ${String(cell["cell_type"])}`;
-  const outputs = own(cell, "outputs");
+  const outputs = getOwn(cell, "outputs");
   const printed = Array.isArray(outputs) ? outputs.map(outputText).filter((text) => text !== "") : [];
-  return [heading, textOfLines(own(cell, "source")), ...printed.map((text) => `output: ${shortened(text)}`)].join("\n");
+  return [heading, joinLines(getOwn(cell, "source")), ...printed.map((text) => `output: ${truncate(text)}`)].join("\n");
 }
 
 /** @see https://nbformat.readthedocs.io/en/latest/format_description.html#code-cell-outputs */
 function outputText(output: JsonValue): string {
   if (!isJsonObject(output)) return "";
-  const type = own(output, "output_type");
-  if (type === "stream") return textOfLines(own(output, "text"));
-  if (type === "error") return `${textOfLines(own(output, "ename"))}: ${textOfLines(own(output, "evalue"))}`;
-  const data = own(output, "data");
+  const type = getOwn(output, "output_type");
+  if (type === "stream") return joinLines(getOwn(output, "text"));
+  if (type === "error") return `${joinLines(getOwn(output, "ename"))}: ${joinLines(getOwn(output, "evalue"))}`;
+  const data = getOwn(output, "data");
   if (!isJsonObject(data)) return "";
-  const plain = own(data, "text/plain");
-  return plain === undefined ? `(${Object.keys(data).join(", ")})` : textOfLines(plain);
+  const plain = getOwn(data, "text/plain");
+  return plain === undefined ? `(${Object.keys(data).join(", ")})` : joinLines(plain);
 }
 
-function shortened(text: string): string {
+function truncate(text: string): string {
   return text.length <= MAX_OUTPUT_CHARS
     ? text.trimEnd()
     : `${text.slice(0, MAX_OUTPUT_CHARS).toWellFormed()} … (${text.length} characters)`;

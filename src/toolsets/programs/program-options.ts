@@ -1,13 +1,13 @@
 /** The options of toolsets that run programs, and their checked form. */
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { statSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { COUNT, checkNumber, type Bounds } from "../../core/base/number-bounds.ts";
 import { ToolError } from "../../core/error.ts";
 import type { OptionNames } from "../../core/known-keys.ts";
-import { withHome } from "../../documents/home-folder.ts";
+import { expandHome } from "../../documents/home-folder.ts";
 import { compileGlob, type PathMatcher } from "../files/glob-pattern.ts";
-import { systemReason } from "../files/file-error.ts";
+import { describeSystemError } from "../files/file-error.ts";
 import { canonicalPath } from "../files/workspace-path.ts";
 
 /** `bubblewrap`: programs run in that sandbox. `none`: programs may do all that this process may. */
@@ -66,7 +66,7 @@ export const PROGRAM_OPTIONS: OptionNames<ProgramOptions> = {
 };
 
 /** Bounds of a program's timeout: it cannot be unlimited. */
-export const TIME: Bounds = { min: 1, max: 7 * 24 * 3_600_000, integer: false };
+export const TIMEOUT_BOUNDS: Bounds = { min: 1, max: 7 * 24 * 3_600_000, integer: false };
 
 /** The checked options, with their defaults. */
 export interface ProgramSettings {
@@ -89,25 +89,25 @@ export interface ProgramSettings {
 export function programSettings(options: ProgramOptions): ProgramSettings {
   const { sandbox = "bubblewrap", network = false, read = [], write = [], env = {}, allowSensitive = [], protect = [] } = options;
   const { maxTimeoutMs = 3_600_000, maxMemoryBytes = 2 * 1024 ** 3, maxProcesses = 256, overlap = false } = options;
-  checkNumber(maxTimeoutMs, "maxTimeoutMs", TIME);
+  checkNumber(maxTimeoutMs, "maxTimeoutMs", TIMEOUT_BOUNDS);
   const { timeoutMs = Math.min(60_000, maxTimeoutMs) } = options;
   if (sandbox !== "bubblewrap" && sandbox !== "none")
-    throw new ToolError("invalid_argument", `The sandbox ${quoted(sandbox)} is unknown. Use "bubblewrap" or "none".`);
-  checkNumber(timeoutMs, "timeoutMs", TIME);
+    throw new ToolError("invalid_argument", `The sandbox ${quoteValue(sandbox)} is unknown. Use "bubblewrap" or "none".`);
+  checkNumber(timeoutMs, "timeoutMs", TIMEOUT_BOUNDS);
   checkNumber(maxMemoryBytes, "maxMemoryBytes", COUNT);
   checkNumber(maxProcesses, "maxProcesses", COUNT);
   for (const name of Object.keys(env))
     if (!/^[A-Za-z_]\w*$/u.test(name))
       throw new ToolError("invalid_argument", `env: ${JSON.stringify(name)} is not the name of a variable.`);
-  const root = existing(options.root, "root");
+  const root = resolveExisting(options.root, "root");
   if (sandbox === "bubblewrap" && root === "/")
     throw new ToolError("invalid_config", "root: the whole file system cannot be the workspace of a sandbox.");
   return {
     root,
     sandbox,
     network,
-    readable: read.map((path) => existing(path, "read")),
-    writable: write.map((path) => existing(path, "write")),
+    readable: read.map((path) => resolveExisting(path, "read")),
+    writable: write.map((path) => resolveExisting(path, "write")),
     env,
     allowed: allowSensitive.map(compileGlob),
     protect: protect.map(canonicalPath),
@@ -120,14 +120,14 @@ export function programSettings(options: ProgramOptions): ProgramSettings {
 }
 
 /** Returns the path with all links followed. @throws ToolError `invalid_config` */
-function existing(path: string, key: "root" | "read" | "write"): string {
+function resolveExisting(path: string, key: "root" | "read" | "write"): string {
   if (typeof path !== "string" || path === "") throw new ToolError("invalid_config", `${key}: the path of a folder is missing.`);
-  const absolute = resolve(withHome(path));
+  const absolute = resolve(expandHome(path));
   try {
     const real = realpathSync.native(absolute);
     if (key === "read" || statSync(real).isDirectory()) return real;
   } catch (error: unknown) {
-    throw new ToolError("invalid_config", `${key}: ${JSON.stringify(absolute)} cannot be used: ${systemReason(error)}.`, { cause: error });
+    throw new ToolError("invalid_config", `${key}: ${JSON.stringify(absolute)} cannot be used: ${describeSystemError(error)}.`, { cause: error });
   }
   throw new ToolError("invalid_config", `${key}: ${JSON.stringify(absolute)} is not a folder.`);
 }

@@ -7,9 +7,9 @@ import type { EngineContext } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import { findBubblewrap, findProgram, type Bubblewrap } from "../../processes/bubblewrap.ts";
-import { runProgram, type ProgramEnd, type ProgramLimits, type Stop } from "../../processes/run-program.ts";
+import { runProgram, type ProgramEnd, type ProgramLimits, type ProgramStop } from "../../processes/run-program.ts";
 import type { ProgramSettings } from "./program-options.ts";
-import { openExceptions, sensitivePaths, shownPaths, type Found, type ProtectedWorkspace } from "./protected-paths.ts";
+import { openExceptions, findSensitivePaths, formatPaths, type SensitivePath, type ProtectedWorkspace } from "./protected-paths.ts";
 
 export interface ProgramCall extends ProgramStart {
   /** A noun for messages: `command`, `program`. */
@@ -34,7 +34,7 @@ export interface RunEnd extends ProgramEnd {
 
 const SYSTEM_PATH = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 /** Variables that keep programs from prompting, paging and colouring. */
-const QUIET = {
+const NON_INTERACTIVE_ENV = {
   TERM: "dumb",
   NO_COLOR: "1",
   PAGER: "cat",
@@ -44,16 +44,16 @@ const QUIET = {
   EDITOR: "false",
   DEBIAN_FRONTEND: "noninteractive",
 };
-const INHERITED = ["LANG", "LC_ALL", "TZ", "USER", "LOGNAME"];
+const INHERITED_VARIABLES = ["LANG", "LC_ALL", "TZ", "USER", "LOGNAME"];
 const MAX_FILE_BYTES = 1024 ** 3;
 const MAX_OUTPUT_BYTES = 64 * 1024 ** 2;
 const TEMPORARY_SHARE = 8;
 /** How long before the deadline of its call a program is ended, in milliseconds, so that the call can still answer with its output. */
-const ENDING_MS = 3_500;
-/** Ending a program takes at most 1 / `ENDING_SHARE` of the remaining time. */
-const ENDING_SHARE = 4;
+const STOP_MARGIN_MS = 3_500;
+/** Ending a program takes at most 1 / `STOP_MARGIN_SHARE` of the remaining time. */
+const STOP_MARGIN_SHARE = 4;
 /** How much longer the runtime's timeout of the call is than that of its program, in milliseconds. */
-export const BEYOND_MS = 15_000;
+export const TIMEOUT_MARGIN_MS = 15_000;
 
 export class ProgramRunner {
   readonly #settings: ProgramSettings;
@@ -100,11 +100,11 @@ export class ProgramRunner {
 
   environment(): Readonly<Record<string, string>> & { readonly PATH?: string } {
     const sandboxed = this.#settings.sandbox === "bubblewrap";
-    const inherited = INHERITED.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]] as const]));
+    const inherited = INHERITED_VARIABLES.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]] as const]));
     return {
       ...Object.fromEntries(inherited),
-      ...QUIET,
-      PATH: sandboxed ? this.#visiblePath() : (process.env["PATH"] ?? SYSTEM_PATH.join(delimiter)),
+      ...NON_INTERACTIVE_ENV,
+      PATH: sandboxed ? this.#sandboxPath() : (process.env["PATH"] ?? SYSTEM_PATH.join(delimiter)),
       HOME: sandboxed ? "/tmp" : (process.env["HOME"] ?? "/"),
       TMPDIR: "/tmp",
       ...this.#settings.env,
@@ -112,7 +112,7 @@ export class ProgramRunner {
   }
 
   async run(call: ProgramCall, context: ToolContext): Promise<ToolOutput> {
-    return answerOf(await this.runToEnd(call, { context, merged: true }), call.what);
+    return toProgramOutput(await this.runToEnd(call, { context, merged: true }), call.what);
   }
 
   /** Runs a program until it ends. @param place if `merged`, standard error is part of the output */
@@ -129,11 +129,11 @@ export class ProgramRunner {
     }
   }
 
-  async #run(start: ProgramStart, { context, merged }: Parameters<ProgramRunner["runToEnd"]>[1]): Promise<RunEnd> {
+  async #run(start: ProgramStart, { context, merged: mergesStderr }: Parameters<ProgramRunner["runToEnd"]>[1]): Promise<RunEnd> {
     const clock = this.#clock;
     if (clock === undefined) throw new ToolError("unavailable", "The toolset is not open.");
     const { root, sandbox } = this.#settings;
-    const found = sandbox === "bubblewrap" ? await sensitivePaths(this.#settings) : undefined;
+    const found = sandbox === "bubblewrap" ? await findSensitivePaths(this.#settings) : undefined;
     const opened = found === undefined ? undefined : openExceptions(this.#settings, found);
     const limits = this.#limits(start.timeoutMs, context.deadline - clock.now());
     try {
@@ -142,7 +142,7 @@ export class ProgramRunner {
         folder: root,
         environment: this.environment(),
         limits,
-        merged,
+        mergesStderr,
         clock,
         signal: AbortSignal.any([context.signal, this.#closing.signal]),
         onOutput: context.output,
@@ -150,7 +150,7 @@ export class ProgramRunner {
           ? {}
           : { sandbox: { bubblewrap: this.#bubblewrap, policy: this.#policy(), exceptions: opened.exceptions } }),
       });
-      return { ...end, limits, notes: found === undefined ? [] : await notesSince(found, this.#settings) };
+      return { ...end, limits, notes: found === undefined ? [] : await describeNewSensitivePaths(found, this.#settings) };
     } finally {
       opened?.close();
     }
@@ -165,7 +165,7 @@ export class ProgramRunner {
   #limits(askedMs: number | undefined, leftMs: number): ProgramLimits {
     const { timeoutMs, maxTimeoutMs, maxMemoryBytes, maxProcesses } = this.#settings;
     const wantedMs = Math.min(askedMs ?? timeoutMs, maxTimeoutMs);
-    const endingMs = Math.min(ENDING_MS, leftMs / ENDING_SHARE);
+    const endingMs = Math.min(STOP_MARGIN_MS, leftMs / STOP_MARGIN_SHARE);
     return {
       timeoutMs: Math.min(wantedMs, Math.max(1, leftMs - endingMs)),
       maxMemoryBytes,
@@ -176,7 +176,7 @@ export class ProgramRunner {
   }
 
   /** Returns the folders of `PATH` that exist in the sandbox. */
-  #visiblePath(): string {
+  #sandboxPath(): string {
     const seen = [this.#settings.root, ...this.#readable, ...this.#settings.writable];
     const own = (process.env["PATH"] ?? "")
       .split(delimiter)
@@ -187,14 +187,14 @@ export class ProgramRunner {
 }
 
 /** Returns notes on sensitive paths that were created, and folders that were closed, since `found` was read. */
-async function notesSince(found: readonly Found[], workspace: Pick<ProtectedWorkspace, "root" | "allowed">): Promise<readonly string[]> {
-  const nameOf = ({ path, isClosed = false }: Found): string => `${isClosed} ${path}`;
+async function describeNewSensitivePaths(found: readonly SensitivePath[], workspace: Pick<ProtectedWorkspace, "root" | "allowed">): Promise<readonly string[]> {
+  const nameOf = ({ path, isUnreadable = false }: SensitivePath): string => `${isUnreadable} ${path}`;
   const before = new Set(found.map(nameOf));
   try {
-    const since = (await sensitivePaths(workspace)).filter((one) => !before.has(nameOf(one)));
+    const since = (await findSensitivePaths(workspace)).filter((one) => !before.has(nameOf(one)));
     const named = (isClosed: boolean): readonly string[] => {
-      const paths = since.filter((one) => (one.isClosed ?? false) === isClosed).map(({ path }) => path);
-      return paths.length === 0 ? [] : [`${isClosed ? CLOSED : MADE}: ${shownPaths(workspace.root, paths)}`];
+      const paths = since.filter((one) => (one.isUnreadable ?? false) === isClosed).map(({ path }) => path);
+      return paths.length === 0 ? [] : [`${isClosed ? UNREADABLE_NOTE : CREATED_NOTE}: ${formatPaths(workspace.root, paths)}`];
     };
     return [...named(false), ...named(true)];
   } catch (thrown: unknown) {
@@ -203,8 +203,8 @@ async function notesSince(found: readonly Found[], workspace: Pick<ProtectedWork
   }
 }
 
-const MADE = "Files were created that other programs run or take instructions from, or where credentials are kept";
-const CLOSED = "Folders were made unreadable, which later commands cannot open until the user makes them readable again";
+const CREATED_NOTE = "Files were created that other programs run or take instructions from, or where credentials are kept";
+const UNREADABLE_NOTE = "Folders were made unreadable, which later commands cannot open until the user makes them readable again";
 
 /** Returns the effects of a program. In the sandbox it only changes the writable folders; without one they are undeclared. */
 export function programEffects({ sandbox, root, readable, writable, network, overlap }: ProgramSettings): Effects {
@@ -215,14 +215,14 @@ export function programEffects({ sandbox, root, readable, writable, network, ove
 }
 
 /** Returns the answer. A program that was stopped has the exit code -1, and its output so far. */
-function answerOf({ exitCode, stop, output: written, errorOutput, limits, notes }: RunEnd, what: string): ToolOutput {
+function toProgramOutput({ exitCode, stop, output: written, errorOutput, limits, notes }: RunEnd, what: string): ToolOutput {
   const output = written + errorOutput + notes.map((note) => `\n[${note}]`).join("");
-  if (stop !== undefined) return new ToolOutput({ output, exitCode: -1, error: `The ${what} was stopped: ${REASONS[stop](limits)}.` });
+  if (stop !== undefined) return new ToolOutput({ output, exitCode: -1, error: `The ${what} was stopped: ${STOP_DESCRIPTIONS[stop](limits)}.` });
   if (exitCode === 0) return new ToolOutput({ output, exitCode });
   return new ToolOutput({ output, exitCode: exitCode ?? -1, error: `The ${what} exited with code ${exitCode}.` });
 }
 
-const REASONS: Readonly<Record<Stop, (limits: ProgramLimits) => string>> = {
+const STOP_DESCRIPTIONS: Readonly<Record<ProgramStop, (limits: ProgramLimits) => string>> = {
   time: ({ timeoutMs }) => `it took more than ${Math.round(timeoutMs / 100) / 10} s`,
   memory: ({ maxMemoryBytes }) => `it used more than ${Math.round(maxMemoryBytes / 1024 ** 2)} MiB of memory`,
   processes: ({ maxProcesses }) => `it had more than ${maxProcesses} processes at a time`,

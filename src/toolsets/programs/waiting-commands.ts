@@ -1,6 +1,6 @@
 /** Finds commands that would block on a prompt or only wait. They are refused, with an alternative. Pagers print if there is no terminal. */
 
-interface Waiting {
+interface BlockingCommand {
   /** Matches a simple command, without leading variable assignments. */
   readonly pattern: RegExp;
   /** Matches commands that do not wait after all, with their leading variable assignments. */
@@ -11,7 +11,7 @@ interface Waiting {
 
 const NO_TERMINAL = "it needs a terminal, and there is none";
 
-function terminal(programs: string, unless?: RegExp): Waiting {
+function terminalProgram(programs: string, unless?: RegExp): BlockingCommand {
   return {
     pattern: new RegExp(`^(?:sudo\\s+)?(?:${programs})(?:\\s|$)`, "u"),
     ...(unless === undefined ? {} : { unless }),
@@ -27,19 +27,19 @@ const BACKGROUND = /(?<![<>])&(?!>)/u;
 /** A non-interactive editor that the command itself sets. */
 const EDITOR = /(?:^|\s)GIT_(?:SEQUENCE_)?EDITOR=(?!(?:vim?|nvim|nano|pico|emacs)(?:\s|$))/u;
 
-const WAITING: readonly Waiting[] = [
+const BLOCKING_COMMANDS: readonly BlockingCommand[] = [
   {
     pattern: /^sleep\s+(?:\d{2,}|[3-9])(?:\.\d+)?[smhd]?\s*$/u,
     reason: "it only waits",
     instead: "Run what you wait for as a background job, and wait for that.",
   },
-  terminal("vim?|nvim", /\s(?:-(?=[a-zA-Z]*[eE])[a-zA-Z]*s|-[eE]\s+-s|--headless)(?:\s|$)/u),
-  terminal("emacs", /\s--?(?:batch|script|daemon)\b/u),
-  terminal("top", /\s-(?:(?=\S*b)\S*n\s*\d|b\s.{0,200}-n\s*\d|n\s*\d+\s+-b|l\s*\d)/u),
-  terminal("tmux", /\s(?:-V|ls|list-|kill-|has|send|capture|show|set|new.{0,200}\s-[a-zA-Z]*d)/u),
-  terminal("screen", /\s-(?:ls|list|v|wipe|dm|d\s+-m|\S*X|\S.{0,200}\s-X)/u),
-  terminal("fzf", /\s(?:-f|--filter)/u),
-  terminal("nano|pico|ed|micro|htop|btop|watch|mc|ranger|dialog|whiptail"),
+  terminalProgram("vim?|nvim", /\s(?:-(?=[a-zA-Z]*[eE])[a-zA-Z]*s|-[eE]\s+-s|--headless)(?:\s|$)/u),
+  terminalProgram("emacs", /\s--?(?:batch|script|daemon)\b/u),
+  terminalProgram("top", /\s-(?:(?=\S*b)\S*n\s*\d|b\s.{0,200}-n\s*\d|n\s*\d+\s+-b|l\s*\d)/u),
+  terminalProgram("tmux", /\s(?:-V|ls|list-|kill-|has|send|capture|show|set|new.{0,200}\s-[a-zA-Z]*d)/u),
+  terminalProgram("screen", /\s-(?:ls|list|v|wipe|dm|d\s+-m|\S*X|\S.{0,200}\s-X)/u),
+  terminalProgram("fzf", /\s(?:-f|--filter)/u),
+  terminalProgram("nano|pico|ed|micro|htop|btop|watch|mc|ranger|dialog|whiptail"),
   {
     pattern: /^(?:python[\d.]*|node|deno|bun|irb|ghci|R|lua|php -a|ipython|bc|psql|mysql|sqlite3|redis-cli|mongosh|bash|sh|zsh|fish)\s*$/u,
     reason: "it would read its commands from a terminal, and there is none",
@@ -94,11 +94,11 @@ const WAITING: readonly Waiting[] = [
 const QUOTED = /\\[^]|'[^']*'?|"(?:\\[^]|[^"\\])*"?/gu;
 
 /** Returns the part of a command that would wait, and the reason. Only examines the text: this helps a model and is no security check. */
-export function waitsFor(command: string): { readonly part: string; readonly reason: string; readonly instead: string } | undefined {
-  const masked = withoutTexts(command);
+export function findBlockingCommand(command: string): { readonly part: string; readonly reason: string; readonly instead: string } | undefined {
+  const masked = maskQuotedText(command);
   const found = /<<|<|\|/u.test(masked)
-    ? waitsAlone(masked.split(/&&|\|\||;|\n/u).filter((part) => !/[<|]/u.test(part)))
-    : waitsAlone(masked.split(/&&|;|\n/u));
+    ? findBlockingPart(masked.split(/&&|\|\||;|\n/u).filter((part) => !/[<|]/u.test(part)))
+    : findBlockingPart(masked.split(/&&|;|\n/u));
   if (found === undefined) return undefined;
   const at = masked.indexOf(found.part);
   return { ...found, part: command.slice(at, at + found.part.length) };
@@ -108,7 +108,7 @@ export function waitsFor(command: string): { readonly part: string; readonly rea
  * Replaces quoted text by letters of the same length, and removes everything from the first here-document (`<<EOF`) on: both are data, not commands.
  * Joins lines that end in a backslash.
  */
-function withoutTexts(command: string): string {
+function maskQuotedText(command: string): string {
   const unquoted = command.replaceAll(QUOTED, (part) => {
     if (part === "\\\n") return "  ";
     return part.startsWith("\\") ? part : "x".repeat(part.length);
@@ -117,12 +117,12 @@ function withoutTexts(command: string): string {
   return before.length < unquoted.length ? `${before}<` : before;
 }
 
-function waitsAlone(parts: readonly string[]): ReturnType<typeof waitsFor> {
+function findBlockingPart(parts: readonly string[]): ReturnType<typeof findBlockingCommand> {
   const commands = parts.map((part) => part.trim()).filter((part) => part !== "");
   for (const command of commands) {
     const part = command.replace(/^(?:[A-Za-z_]\w*=\S*\s+)+/u, "");
     if (ONLY_PRINTS.test(part)) continue;
-    const found = WAITING.find(({ pattern, unless }) => pattern.test(part) && unless?.test(command) !== true);
+    const found = BLOCKING_COMMANDS.find(({ pattern, unless }) => pattern.test(part) && unless?.test(command) !== true);
     // A wait between two commands is deliberate.
     if (found !== undefined && (found.reason !== "it only waits" || commands.length === 1))
       return { part, reason: found.reason, instead: found.instead };

@@ -1,7 +1,7 @@
 /** Reads the front matter of the skills in a folder. */
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { parseYaml } from "../../documents/parse-yaml.ts";
@@ -69,7 +69,7 @@ async function readSkill(root: string, folder: string, warn: (warning: string) =
     if (head === undefined) return leftOut('it does not begin with a front matter between two lines "---".');
     const { value } = parseYaml(head, path);
     const fields = isJsonObject(value) ? value : {};
-    const [name = folder, description] = [own(fields, "name"), own(fields, "description")];
+    const [name = folder, description] = [getOwn(fields, "name"), getOwn(fields, "description")];
     if (typeof name !== "string" || name.length > MAX_NAME_LENGTH || !/^[a-z0-9][a-z0-9_-]*$/iu.test(name))
       return leftOut(`its name ${JSON.stringify(name)} must be 1 to ${MAX_NAME_LENGTH} letters, digits, "-" and "_".`);
     if (typeof description !== "string" || description.trim() === "") return leftOut('its front matter has no "description".');

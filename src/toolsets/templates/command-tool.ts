@@ -7,9 +7,9 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import { runProgram, type ProgramEnd, type ProgramLimits } from "../../processes/run-program.ts";
-import { TIME } from "../programs/program-options.ts";
+import { TIMEOUT_BOUNDS } from "../programs/program-options.ts";
 import type { ProgramRunner, ProgramStart } from "../programs/program-runner.ts";
-import { InputTemplate, valueOf } from "./input-template.ts";
+import { InputTemplate, getInputValue } from "./input-template.ts";
 import { valueText } from "../../core/content.ts";
 
 export interface CommandTemplate {
@@ -27,7 +27,7 @@ export type CommandOutput = (typeof COMMAND_OUTPUTS)[number];
 export const COMMAND_OUTPUTS = ["text", "json", "lines"] as const;
 
 /** Where the program of a tool runs: with the rights of this process, or in a sandbox. */
-export type CommandPlace =
+export type CommandLocation =
   | {
       /** The absolute working folder. */
       readonly folder: string;
@@ -43,8 +43,8 @@ const LIMITS: Omit<ProgramLimits, "timeoutMs"> = {
   maxOutputBytes: 64 * 1024 ** 2,
 };
 /** How long before the runtime's timeout a program is ended, in milliseconds, so that the error can include its output. */
-const ENDING_MS = 250;
-const MAX_SAID = 2_000;
+const STOP_MARGIN_MS = 250;
+const MAX_ERROR_CHARS = 2_000;
 
 /**
  * Adds the handler to a tool.
@@ -54,7 +54,7 @@ const MAX_SAID = 2_000;
  *
  * @throws ToolError `invalid_argument` for templates that cannot be used
  */
-export function commandTool(tool: Tool, template: CommandTemplate, place: CommandPlace): Tool {
+export function commandTool(tool: Tool, template: CommandTemplate, place: CommandLocation): Tool {
   const [program = "", ...written] = template.command;
   if (program === "" || program.includes("{"))
     throw new ToolError("invalid_argument", "the first word of command must be a program, not a template.");
@@ -69,21 +69,21 @@ export function commandTool(tool: Tool, template: CommandTemplate, place: Comman
         args: fillArguments(args, input),
         ...(stdin === undefined ? {} : { stdin: stdin.fill(input) ?? "" }),
       };
-      return answerOf(await run(start, place, context), { program, output, okExitCodes });
+      return toCommandOutput(await runCommand(start, place, context), { program, output, okExitCodes });
     },
   };
 }
 
-function run(start: Omit<ProgramStart, "timeoutMs">, place: CommandPlace, context: ToolContext): Promise<ProgramEnd> {
-  if ("sandbox" in place) return place.sandbox.runToEnd({ ...start, timeoutMs: TIME.max }, { context, merged: false });
+function runCommand(start: Omit<ProgramStart, "timeoutMs">, place: CommandLocation, context: ToolContext): Promise<ProgramEnd> {
+  if ("sandbox" in place) return place.sandbox.runToEnd({ ...start, timeoutMs: TIMEOUT_BOUNDS.max }, { context, merged: false });
   const { folder, environment, clock } = place;
-  const leftMs = context.deadline - clock.now() - ENDING_MS;
+  const leftMs = context.deadline - clock.now() - STOP_MARGIN_MS;
   return runProgram({
     ...start,
     folder,
     environment,
     limits: { ...LIMITS, timeoutMs: Math.max(1, leftMs) },
-    merged: false,
+    mergesStderr: false,
     clock,
     signal: context.signal,
     onOutput: context.output,
@@ -104,7 +104,7 @@ function fillArguments(args: readonly InputTemplate[], input: JsonObject): reado
 }
 
 function fillArgument(template: InputTemplate, input: JsonObject): readonly string[] {
-  const value = template.whole === undefined ? undefined : valueOf(template.whole, input);
+  const value = template.placeholderPath === undefined ? undefined : getInputValue(template.placeholderPath, input);
   if (isJsonArray(value)) return value.map(valueText);
   const text = template.fill(input);
   return text === undefined ? [] : [text];
@@ -122,11 +122,11 @@ function refuseOption(text: string, template: string): void {
   );
 }
 
-function answerOf(
+function toCommandOutput(
   { exitCode, stop, output: text, errorOutput }: ProgramEnd,
   { program, output, okExitCodes }: { readonly program: string; readonly output: CommandOutput; readonly okExitCodes: readonly number[] },
 ): ToolOutput {
-  const said = errorOutput.trim().slice(-MAX_SAID);
+  const said = errorOutput.trim().slice(-MAX_ERROR_CHARS);
   if (stop !== undefined)
     return new ToolOutput({ output: text, exitCode: -1, error: `${program} was stopped: ${stop === "time" ? "it took too long" : stop}.` });
   if (exitCode === undefined || !okExitCodes.includes(exitCode))
@@ -135,11 +135,11 @@ function answerOf(
       exitCode: exitCode ?? -1,
       error: `${program} exited with code ${exitCode}${said === "" ? "" : `: ${said}`}.`,
     });
-  const value = output === "text" ? text : output === "lines" ? linesOf(text) : readJson(text, program);
+  const value = output === "text" ? text : output === "lines" ? splitLines(text) : readJson(text, program);
   return new ToolOutput({ output: value, ...(exitCode === 0 ? { exitCode } : { metadata: { exitCode } }) });
 }
 
-function linesOf(text: string): readonly string[] {
+function splitLines(text: string): readonly string[] {
   const lines = text.split(/\r?\n/u);
   if (lines.at(-1) === "") lines.pop();
   return lines;
@@ -151,7 +151,7 @@ function readJson(text: string, program: string): JsonValue {
   } catch (error: unknown) {
     const { message } = ToolError.fromUnknown(error);
     throw new ToolError("invalid_output", `${program} did not write JSON: ${message}`, {
-      details: [text.slice(0, MAX_SAID)],
+      details: [text.slice(0, MAX_ERROR_CHARS)],
       outcome: "unknown",
     });
   }

@@ -8,13 +8,13 @@ import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import type { TraceHeaders } from "../../core/trace-headers.ts";
-import { httpFailure } from "../../engine/rest/http-failure.ts";
+import { toHttpError } from "../../engine/rest/http-failure.ts";
 import { percentEncode } from "../../engine/rest/percent.ts";
-import { allowedByProgram } from "../../engine/rest/private-hosts.ts";
+import { configuredHosts } from "../../engine/rest/private-hosts.ts";
 import { readAnswer } from "../../engine/rest/read-answer.ts";
 import { Secrets } from "../../engine/rest/secrets.ts";
 import type { HttpClient, HttpHeader, HttpRequest } from "../../net/http-request.ts";
-import { InputTemplate, fillJson, jsonTemplate, valueOf, type JsonTemplate } from "./input-template.ts";
+import { InputTemplate, fillJson, parseJsonTemplate, getInputValue, type JsonTemplate } from "./input-template.ts";
 import { valueText } from "../../core/content.ts";
 
 export interface HttpTemplate {
@@ -91,12 +91,12 @@ export function readHttpTemplate(template: HttpTemplate, schema: JsonSchema): Ht
     path,
     query,
     headers: Object.entries(headers).map(([name, value]) => [name, new InputTemplate(value, schema)] as const),
-    body: body === undefined ? undefined : jsonTemplate(body, schema),
+    body: body === undefined ? undefined : parseJsonTemplate(body, schema),
     isJson: typeof body !== "string",
   };
 }
 
-interface Opened {
+interface OpenClient {
   readonly client: HttpClient;
   readonly clock: Clock;
 }
@@ -107,7 +107,7 @@ export class HttpTemplateEngine implements Engine {
   readonly #service: HttpService;
   readonly #templates: ReadonlyMap<string, HttpRequestTemplate>;
   readonly #secrets: Secrets;
-  #opened: Opened | undefined;
+  #opened: OpenClient | undefined;
 
   /** @throws ToolError `invalid_argument` for an invalid address */
   constructor(service: HttpService, templates: ReadonlyMap<string, HttpRequestTemplate>) {
@@ -122,7 +122,7 @@ export class HttpTemplateEngine implements Engine {
   async open({ clock, log }: EngineContext): Promise<readonly Tool[]> {
     const { baseUrl, allowPrivate = [], verifyTls, ca } = this.#service;
     const { httpClient } = await import("../../net/http-client.ts");
-    const allowed = [...allowPrivate, ...allowedByProgram({ baseUrl })];
+    const allowed = [...allowPrivate, ...configuredHosts({ baseUrl })];
     this.#opened = { client: httpClient({ allowPrivate: allowed, ...omitUndefined({ verifyTls, ca }) }, { clock, log }), clock };
     for (const warning of this.#secrets.warnings()) log.warn(warning);
     return [];
@@ -134,7 +134,7 @@ export class HttpTemplateEngine implements Engine {
     const { client, clock } = this.#opened;
     try {
       const response = await client.request({ ...this.#request(template, input, context.traceHeaders), signal: context.signal });
-      if (response.status < 200 || response.status > 299) throw await httpFailure(response, "the headers of the toolset", clock);
+      if (response.status < 200 || response.status > 299) throw await toHttpError(response, "the headers of the toolset", clock);
       const { origin } = new URL(this.#service.baseUrl);
       return await readAnswer(response, {
         operation: { method: template.method, accepts: [] },
@@ -192,7 +192,7 @@ function fillPath(path: InputTemplate, input: JsonObject): string {
 
 /** Returns a query parameter; if the value is an array, one for each item. */
 function fillPairs(name: string, template: InputTemplate, input: JsonObject): readonly string[] {
-  const value = template.whole === undefined ? undefined : valueOf(template.whole, input);
+  const value = template.placeholderPath === undefined ? undefined : getInputValue(template.placeholderPath, input);
   if (isJsonArray(value)) return value.map((item) => `${name}=${percentEncode(valueText(item))}`);
   const filled = template.fill(input, (each) => percentEncode(valueText(each)));
   return filled === undefined ? [] : [`${name}=${filled}`];

@@ -1,10 +1,10 @@
 /** Templates that are filled with the input of a call. Their property names are checked against the tool's schema beforehand. */
-import { readBraces, valueAt, type TemplatePart } from "../../core/base/brace-template.ts";
+import { parseBraceTemplate, getValueAtPath, type TemplatePart } from "../../core/base/brace-template.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { valueText } from "../../core/content.ts";
-import { pathFault } from "../../registry/check-key-templates.ts";
+import { findPathProblem } from "../../registry/check-key-templates.ts";
 
 /** A text with property names in braces. */
 export class InputTemplate {
@@ -15,7 +15,7 @@ export class InputTemplate {
   /** @throws ToolError `invalid_argument` for a template that cannot be parsed, or that names a property which the schema does not have */
   constructor(text: string, schema: JsonSchema) {
     this.text = text;
-    const read = readBraces(text);
+    const read = parseBraceTemplate(text);
     if ("reason" in read)
       throw new ToolError("invalid_argument", `the template ${JSON.stringify(text)} cannot be read: ${read.reason}.`, {
         hint: 'Write the name of a property in braces, as in "{path}", and "{{" or "}}" for a brace itself.',
@@ -25,7 +25,7 @@ export class InputTemplate {
   }
 
   /** The property path, if the template is a single placeholder and nothing else. */
-  get whole(): readonly string[] | undefined {
+  get placeholderPath(): readonly string[] | undefined {
     const [only] = this.parts;
     return this.parts.length === 1 && typeof only !== "string" ? only : undefined;
   }
@@ -40,7 +40,7 @@ export class InputTemplate {
     for (const part of this.parts) {
       if (typeof part === "string") filled += part;
       else {
-        const value = valueOf(part, input);
+        const value = getInputValue(part, input);
         if (value === undefined) return undefined;
         filled += write(value);
       }
@@ -50,8 +50,8 @@ export class InputTemplate {
 }
 
 /** Undefined also for null. */
-export function valueOf(path: readonly string[], input: JsonObject): JsonValue | undefined {
-  return valueAt(path, input) ?? undefined;
+export function getInputValue(path: readonly string[], input: JsonObject): JsonValue | undefined {
+  return getValueAtPath(path, input) ?? undefined;
 }
 
 /** JSON whose strings are templates. A string that is a single placeholder becomes the value itself. */
@@ -60,26 +60,26 @@ export type JsonTemplate = InputTemplate | readonly JsonTemplate[] | { readonly 
 const MAX_DEPTH = 32;
 
 /** @throws ToolError like `InputTemplate` */
-export function jsonTemplate(value: JsonValue, schema: JsonSchema, depth = 0): JsonTemplate {
+export function parseJsonTemplate(value: JsonValue, schema: JsonSchema, depth = 0): JsonTemplate {
   if (depth > MAX_DEPTH) throw new ToolError("invalid_argument", `the template nests deeper than ${MAX_DEPTH} levels.`);
   if (typeof value === "string") return new InputTemplate(value, schema);
-  if (isJsonArray(value)) return value.map((item) => jsonTemplate(item, schema, depth + 1));
+  if (isJsonArray(value)) return value.map((item) => parseJsonTemplate(item, schema, depth + 1));
   if (isJsonObject(value))
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, jsonTemplate(item, schema, depth + 1)]));
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, parseJsonTemplate(item, schema, depth + 1)]));
   return value;
 }
 
 /** Leaves out items and keys without a value. */
 export function fillJson(template: JsonTemplate, input: JsonObject): JsonValue | undefined {
-  if (template instanceof InputTemplate) return template.whole === undefined ? template.fill(input) : valueOf(template.whole, input);
+  if (template instanceof InputTemplate) return template.placeholderPath === undefined ? template.fill(input) : getInputValue(template.placeholderPath, input);
   if (typeof template !== "object" || template === null) return template;
-  if (isTemplates(template)) return template.map((item) => fillJson(item, input)).filter((item) => item !== undefined);
+  if (isTemplateArray(template)) return template.map((item) => fillJson(item, input)).filter((item) => item !== undefined);
   const filled = Object.entries(template).map(([key, item]) => [key, fillJson(item, input)] as const);
   return Object.fromEntries(filled.filter((entry): entry is readonly [string, JsonValue] => entry[1] !== undefined));
 }
 
 /** Needed because `Array.isArray` does not narrow readonly arrays. */
-function isTemplates(template: object): template is readonly JsonTemplate[] {
+function isTemplateArray(template: object): template is readonly JsonTemplate[] {
   return Array.isArray(template);
 }
 
@@ -89,6 +89,6 @@ function checkProperty(path: readonly string[], schema: JsonSchema, text: string
     throw new ToolError("invalid_argument", `${template} "{${path.join(".")}}", but the tool has no inputSchema.`, {
       hint: "Describe its input.",
     });
-  const fault = pathFault(path, schema);
+  const fault = findPathProblem(path, schema);
   if (fault !== undefined) throw new ToolError("invalid_argument", `${template} ${fault.what}.`, { hint: fault.hint });
 }

@@ -24,23 +24,23 @@ export async function readPage(response: HttpResponse, { from, maxChars = MAX_CH
   const mediaType = parseMediaType(response.headers.get("content-type")?.[0]);
   const { type } = mediaType;
   const url = response.url.href;
-  if (IMAGES.has(type)) return image(await response.bytes(), type, url);
+  if (IMAGES.has(type)) return toImageOutput(await response.bytes(), type, url);
   if (PAGES.has(type)) {
     const html = decodePage(await response.bytes(), mediaType);
     const { text, title } = await convertDocument({ kind: "html", bytes: new TextEncoder().encode(html), url }, signal);
-    return shown(text, { url, title, from, maxChars });
+    return toPageOutput(text, { url, title, from, maxChars });
   }
   if (type === "application/pdf") {
     const { text } = await convertDocument({ kind: "pdf", bytes: await response.bytes() }, signal);
-    return shown(text, { url, from, maxChars });
+    return toPageOutput(text, { url, from, maxChars });
   }
   if (!isTextType(type)) {
     response.discard();
-    throw unreadable(url, `it is ${type === "" ? "of unknown type" : type}`);
+    throw unreadableError(url, `it is ${type === "" ? "of unknown type" : type}`);
   }
   const text = decodeText(await response.bytes(), mediaType);
-  if (text === undefined) throw unreadable(url, `its encoding ${String(mediaType.charset)} is unknown`);
-  return shown(text, { url, from, maxChars });
+  if (text === undefined) throw unreadableError(url, `its encoding ${String(mediaType.charset)} is unknown`);
+  return toPageOutput(text, { url, from, maxChars });
 }
 
 /** The encoding in `<meta charset>`, in the content of `<meta http-equiv>`, or in the first line of XML. */
@@ -60,14 +60,14 @@ function decodePage(bytes: Uint8Array, { charset }: Pick<MediaType, "charset">):
   return (isReadable ? decodeText(bytes, { charset: said }) : undefined) ?? decodeText(bytes, { charset: undefined }) ?? "";
 }
 
-interface Shown {
+interface PageText {
   readonly url: string;
   readonly title?: string | undefined;
   readonly from: number;
   readonly maxChars: number;
 }
 
-function shown(text: string, { url, title = "", from, maxChars }: Shown): ToolOutput {
+function toPageOutput(text: string, { url, title = "", from, maxChars }: PageText): ToolOutput {
   const cut = from + maxChars;
   const isInCharacter = (text.codePointAt(cut - 1) ?? 0) > 0xffff; // the second half of a surrogate pair is included in this part
   const part = text.slice(from, isInCharacter ? cut + 1 : cut).toWellFormed();
@@ -81,7 +81,7 @@ function shown(text: string, { url, title = "", from, maxChars }: Shown): ToolOu
 }
 
 /** Shows an image with the type that its bytes have. With a wrong type, providers would refuse every later request of the session. */
-function image(bytes: Uint8Array, sentAs: string, url: string): ToolOutput {
+function toImageOutput(bytes: Uint8Array, sentAs: string, url: string): ToolOutput {
   if (bytes.length > MAX_MEDIA_BYTES.image)
     throw new ToolError("too_large", `The image ${url} has ${bytes.length} bytes; at most ${MAX_MEDIA_BYTES.image} are shown.`, {
       outcome: "failed",
@@ -100,6 +100,6 @@ function image(bytes: Uint8Array, sentAs: string, url: string): ToolOutput {
   });
 }
 
-function unreadable(url: string, reason: string): ToolError {
+function unreadableError(url: string, reason: string): ToolError {
   return new ToolError("execution_failed", `${url} cannot be shown as text: ${reason}.`, { outcome: "failed" });
 }

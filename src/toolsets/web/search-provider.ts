@@ -1,6 +1,6 @@
 /** The built-in web searches: the request of each, and the place of its results. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { own } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import type { HttpHeader } from "../../net/http-request.ts";
 
@@ -102,18 +102,18 @@ export const SEARCH_PROVIDERS: { readonly [Name in SearchProviderName]: SearchPr
 export const SEARCH_PROVIDER_NAMES = ["brave", "exa", "searxng", "tavily"] as const satisfies readonly SearchProviderName[];
 
 /** @throws ToolError `execution_failed` for an answer without a list of results, `unavailable` for none if search engines behind it did not answer */
-export function resultsIn(answer: JsonValue, { results, snippet, isHtml = false }: SearchProvider, name: string): readonly WebResult[] {
+export function readResults(answer: JsonValue, { results, snippet, isHtml = false }: SearchProvider, name: string): readonly WebResult[] {
   let list: JsonValue | undefined = answer;
-  for (const key of results) list = isJsonObject(list) ? own(list, key) : undefined;
+  for (const key of results) list = isJsonObject(list) ? getOwn(list, key) : undefined;
   if (list === undefined && isJsonObject(answer)) return []; // some providers leave out the list if nothing is found
   if (!Array.isArray(list))
     throw new ToolError("execution_failed", `The search ${name} answered without a list of results.`, { outcome: "failed" });
   if (list.length === 0) checkEngines(answer, name);
   return list.flatMap((entry) => {
-    const url = isJsonObject(entry) ? own(entry, "url") : undefined;
+    const url = isJsonObject(entry) ? getOwn(entry, "url") : undefined;
     if (!isJsonObject(entry) || typeof url !== "string") return [];
     const text = (key: string): string => {
-      const value = own(entry, key);
+      const value = getOwn(entry, key);
       return typeof value === "string" ? (isHtml ? plainText(value) : value).trim() : "";
     };
     return [{ title: text("title"), url, snippet: text(snippet) }];
@@ -126,7 +126,7 @@ export function resultsIn(answer: JsonValue, { results, snippet, isHtml = false 
  * @see https://docs.searxng.org/dev/search_api.html
  */
 function checkEngines(answer: JsonValue, name: string): void {
-  const silent = isJsonObject(answer) ? own(answer, "unresponsive_engines") : undefined;
+  const silent = isJsonObject(answer) ? getOwn(answer, "unresponsive_engines") : undefined;
   if (!Array.isArray(silent) || silent.length === 0) return;
   const engines = silent
     .slice(0, MAX_ENGINES_NAMED)

@@ -8,13 +8,13 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { redactError } from "../../core/base/redact.ts";
-import { httpFailure } from "../../engine/rest/http-failure.ts";
+import { toHttpError } from "../../engine/rest/http-failure.ts";
 import { Secrets } from "../../engine/rest/secrets.ts";
-import { serverName } from "../../net/address-guard.ts";
+import { formatServerName } from "../../net/address-guard.ts";
 import { httpClient } from "../../net/http-client.ts";
 import type { HttpClient, HttpRequest, HttpResponse } from "../../net/http-request.ts";
 import { readPage } from "./read-page.ts";
-import { SEARCH_PROVIDERS, resultsIn, type WebResult, type WebSearch } from "./search-provider.ts";
+import { SEARCH_PROVIDERS, readResults, type WebResult, type WebSearch } from "./search-provider.ts";
 import type { SearchProviderOptions, WebOptions } from "./web-options.ts";
 
 const DEFAULT_RESULTS = 5;
@@ -22,7 +22,7 @@ const MAX_RESULTS = 20;
 const MAX_URL_LENGTH = 8_192;
 const USER_AGENT = "haft (+https://github.com/haft-dev/haft)";
 
-interface Opened {
+interface OpenClients {
   readonly pages: HttpClient;
   readonly search: HttpClient;
   readonly clock: Clock;
@@ -32,7 +32,7 @@ export class WebEngine implements Engine {
   readonly kind = "web";
   readonly #options: WebOptions;
   readonly #secrets: Secrets;
-  #open: Opened | undefined;
+  #clients: OpenClients | undefined;
 
   constructor(options: WebOptions) {
     this.#options = options;
@@ -43,30 +43,30 @@ export class WebEngine implements Engine {
 
   open({ clock, log }: EngineContext): Promise<readonly Tool[]> {
     const { allowPrivate, maxBytes, search } = this.#options;
-    const own = typeof search === "object" && search.url !== undefined ? [serverName(new URL(search.url))] : [];
+    const own = typeof search === "object" && search.url !== undefined ? [formatServerName(new URL(search.url))] : [];
     const clientOf = (allowed: readonly string[]) => httpClient({ allowPrivate: allowed, ...omitUndefined({ maxBytes }) }, { clock, log });
     // Pages may not be fetched from the address of the search.
-    this.#open = { pages: clientOf(allowPrivate ?? []), search: clientOf([...(allowPrivate ?? []), ...own]), clock };
+    this.#clients = { pages: clientOf(allowPrivate ?? []), search: clientOf([...(allowPrivate ?? []), ...own]), clock };
     return Promise.resolve(search === undefined ? [FETCH_TOOL] : [FETCH_TOOL, SEARCH_TOOL]);
   }
 
   async call({ tool, input }: EngineRequest, { signal }: ToolContext): Promise<unknown> {
     if (tool.name === FETCH_TOOL.name) return this.#fetch(input as unknown as FetchInput, signal); // the schema has checked it
     const { query, count = DEFAULT_RESULTS } = input as unknown as SearchInput;
-    const found = await this.#found(query, { count, signal });
-    return found.length === 0 ? `Nothing was found for ${JSON.stringify(query)}.` : found.slice(0, count).map(resultLines).join("\n\n");
+    const found = await this.#searchWeb(query, { count, signal });
+    return found.length === 0 ? `Nothing was found for ${JSON.stringify(query)}.` : found.slice(0, count).map(formatWebResult).join("\n\n");
   }
 
   close(): Promise<void> {
-    this.#open?.pages.close();
-    this.#open?.search.close();
-    this.#open = undefined;
+    this.#clients?.pages.close();
+    this.#clients?.search.close();
+    this.#clients = undefined;
     return Promise.resolve();
   }
 
   async #fetch({ url: text, from = 0, maxChars }: FetchInput, signal: AbortSignal): Promise<unknown> {
-    const url = addressOf(text);
-    const response = await this.#request(this.#opened().pages, {
+    const url = parseAddress(text);
+    const response = await this.#request(this.#requireOpen().pages, {
       method: "GET",
       url,
       headers: [
@@ -78,9 +78,9 @@ export class WebEngine implements Engine {
     return readPage(response, { from, signal, ...omitUndefined({ maxChars }) });
   }
 
-  async #found(...asked: Parameters<WebSearch>): Promise<readonly WebResult[]> {
+  async #searchWeb(...asked: Parameters<WebSearch>): Promise<readonly WebResult[]> {
     try {
-      const found = await this.#search()(...asked);
+      const found = await this.#resolveSearch()(...asked);
       if (Array.isArray(found)) return found;
       throw new ToolError("execution_failed", "The search of the program answered without a list of results.", { outcome: "failed" });
     } catch (error: unknown) {
@@ -88,13 +88,13 @@ export class WebEngine implements Engine {
     }
   }
 
-  #search(): WebSearch {
+  #resolveSearch(): WebSearch {
     const { search } = this.#options;
     if (search === undefined) throw new ToolError("unavailable", "This toolset has no search.", { outcome: "not_started" });
-    return typeof search === "function" ? search : (query, { count, signal }) => this.#ask(search, { query, count, signal });
+    return typeof search === "function" ? search : (query, { count, signal }) => this.#callProvider(search, { query, count, signal });
   }
 
-  async #ask(
+  async #callProvider(
     options: SearchProviderOptions,
     { query, count, signal }: SearchInput & { readonly count: number; readonly signal: AbortSignal },
   ): Promise<readonly WebResult[]> {
@@ -115,21 +115,21 @@ export class WebEngine implements Engine {
       ...omitUndefined({ body: sent, secretHeaders: provider.secretHeader === undefined ? undefined : [provider.secretHeader] }),
       signal,
     };
-    const response = await this.#request(this.#opened().search, request, provider.needsKey ? "with the apiKey of the toolset" : undefined);
-    const answer = answerIn(await response.bytes(), options.provider);
-    return resultsIn(this.#secrets.redactValue(answer), provider, options.provider);
+    const response = await this.#request(this.#requireOpen().search, request, provider.needsKey ? "with the apiKey of the toolset" : undefined);
+    const answer = parseAnswer(await response.bytes(), options.provider);
+    return readResults(this.#secrets.redactValue(answer), provider, options.provider);
   }
 
   async #request(client: HttpClient, request: HttpRequest, sent: string = "without credentials"): Promise<HttpResponse> {
-    const { clock } = this.#opened();
+    const { clock } = this.#requireOpen();
     const response = await client.request(request);
     if (response.status >= 200 && response.status < 300) return response;
-    throw await httpFailure(response, sent, clock);
+    throw await toHttpError(response, sent, clock);
   }
 
-  #opened(): Opened {
-    if (this.#open === undefined) throw new ToolError("unavailable", "The toolset is not open.", { outcome: "not_started" });
-    return this.#open;
+  #requireOpen(): OpenClients {
+    if (this.#clients === undefined) throw new ToolError("unavailable", "The toolset is not open.", { outcome: "not_started" });
+    return this.#clients;
   }
 }
 
@@ -178,7 +178,7 @@ const SEARCH_TOOL: Tool = {
   effects: { reads: [], writes: [], idempotent: true, external: true },
 };
 
-function addressOf(text: string): URL {
+function parseAddress(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol === "http:" || url?.protocol === "https:") return url;
   throw new ToolError("invalid_input", `${JSON.stringify(text)} is not an http or https address.`, {
@@ -188,7 +188,7 @@ function addressOf(text: string): URL {
 }
 
 /** @throws ToolError `execution_failed` or `too_large`, not `invalid_input`: the call is not at fault */
-function answerIn(bytes: Uint8Array, provider: string): JsonValue {
+function parseAnswer(bytes: Uint8Array, provider: string): JsonValue {
   try {
     return parseJson(new TextDecoder().decode(bytes), { longIntegers: "round" });
   } catch (thrown: unknown) {
@@ -205,6 +205,6 @@ function answerIn(bytes: Uint8Array, provider: string): JsonValue {
 }
 
 /** A search function of the program may leave out the title or snippet. */
-function resultLines({ title = "", url, snippet = "" }: Partial<WebResult>): string {
+function formatWebResult({ title = "", url, snippet = "" }: Partial<WebResult>): string {
   return [title === "" ? url : `${title}\n${url}`, snippet].filter((line) => line !== "").join("\n");
 }

@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from "../../core/base/json.ts";
 import type { ReasoningEffort, ToolChoice } from "../../core/model.ts";
-import { effortsAs, type EffortFields } from "../reasoning-effort.ts";
+import { mapEfforts, type EffortFields } from "../reasoning-effort.ts";
 
 /** Claude decides itself when to think, guided by the effort. */
 export const ADAPTIVE: JsonObject = { type: "adaptive" };
@@ -55,7 +55,7 @@ export function claudeEfforts(model: string, toolChoice: ToolChoice = "auto"): E
   const none = noThinking(claude);
   if (version < 4.6 && !(version === 4.5 && family === "opus")) return none;
   const thinks = version >= 4.6 && (toolChoice === "auto" || toolChoice === "none");
-  return { ...none, ...effortsAs((effort) => (thinks ? { thinking: ADAPTIVE, effort } : { effort }), levelsOf(version)) };
+  return { ...none, ...mapEfforts((effort) => (thinks ? { thinking: ADAPTIVE, effort } : { effort }), effortLevels(version)) };
 }
 
 function noThinking(claude: ClaudeModel): EffortFields {
@@ -64,7 +64,7 @@ function noThinking(claude: ClaudeModel): EffortFields {
   return { none: claude.version < 3.7 ? {} : { thinking: DISABLED } };
 }
 
-function levelsOf(version: number): readonly ReasoningEffort[] {
+function effortLevels(version: number): readonly ReasoningEffort[] {
   if (version < 4.6) return ["low", "medium", "high"];
   return version < 4.7 ? ["low", "medium", "high", "max"] : ["low", "medium", "high", "xhigh", "max"];
 }

@@ -1,16 +1,16 @@
 /** A content block of Anthropic's Messages API, while it is streamed. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { inputObject } from "../conversation-steps.ts";
-import { readInput } from "../reply-builder.ts";
+import { toInputObject } from "../conversation-steps.ts";
+import { parseInput } from "../reply-builder.ts";
 
 /** The field of a block to which a delta's text is appended, by the delta's type. */
-const GROWING: ReadonlyMap<JsonValue | undefined, string> = new Map([
+const TEXT_FIELD_BY_DELTA: ReadonlyMap<JsonValue | undefined, string> = new Map([
   ["text_delta", "text"],
   ["thinking_delta", "thinking"],
   ["compaction_delta", "content"],
 ]);
 /** The start of the block that a delta belongs to, if a gateway left out the start event. */
-const UNTOLD: ReadonlyMap<JsonValue | undefined, JsonObject> = new Map([
+const IMPLIED_BLOCK_STARTS: ReadonlyMap<JsonValue | undefined, JsonObject> = new Map([
   ["text_delta", { type: "text", text: "" }],
   ["thinking_delta", { type: "thinking", thinking: "", signature: "" }],
 ]);
@@ -31,14 +31,14 @@ export class ContentBlock {
   }
 
   /** Returns a new block for a delta whose start event is missing; undefined if the delta's type does not tell the block's. */
-  static of(delta: JsonObject): ContentBlock | undefined {
-    const start = UNTOLD.get(delta["type"]);
+  static fromDelta(delta: JsonObject): ContentBlock | undefined {
+    const start = IMPLIED_BLOCK_STARTS.get(delta["type"]);
     return start === undefined ? undefined : new ContentBlock(start);
   }
 
-  add(delta: JsonObject): void {
+  addDelta(delta: JsonObject): void {
     const { type, partial_json: json, signature, citation, encrypted_content: encrypted } = delta;
-    const growing = GROWING.get(type);
+    const growing = TEXT_FIELD_BY_DELTA.get(type);
     if (growing !== undefined) this.#append(growing, delta[growing]);
     if (type === "input_json_delta" && typeof json === "string") this.#json += json;
     if (type === "signature_delta" && typeof signature === "string") this.#fields["signature"] = signature;
@@ -47,7 +47,7 @@ export class ContentBlock {
   }
 
   /** Whether the block is a call, of Haft's tools or of the provider's. */
-  get calls(): boolean {
+  get isCall(): boolean {
     return this.type.endsWith("tool_use");
   }
 
@@ -58,28 +58,28 @@ export class ContentBlock {
 
   /** The name of the called tool; for a member of a toolset, the toolset's name. */
   get toolName(): string {
-    return this.text("toolset_name") || this.text("name");
+    return this.textField("toolset_name") || this.textField("name");
   }
 
   /** For a call of a toolset's member, the fields that its answer must repeat. */
-  get answered(): JsonObject | undefined {
-    const toolset_name = this.text("toolset_name");
+  get answerFields(): JsonObject | undefined {
+    const toolset_name = this.textField("toolset_name");
     return toolset_name === "" ? undefined : { toolset_name };
   }
 
   /** The input of the tool. For a member of a toolset it includes the member's name as `action`, even if the text is invalid JSON to be repaired. */
   get toolInput(): JsonValue {
-    if (this.text("toolset_name") === "") return this.input;
-    const input = readInput(this.input);
-    const action = this.text("name");
+    if (this.textField("toolset_name") === "") return this.input;
+    const input = parseInput(this.input);
+    const action = this.textField("name");
     if (isJsonObject(input)) return { ...input, action };
     return typeof input === "string" ? input.replace(/^\s*\{/u, () => `{"action":${JSON.stringify(action)},`) : input;
   }
 
-  get whole(): JsonObject {
+  get completeBlock(): JsonObject {
     if (this.#citations.length > 0) return { ...this.#fields, citations: this.#citations };
-    if (!this.calls) return this.#fields;
-    return { ...this.#fields, input: inputObject(readInput(this.input)) };
+    if (!this.isCall) return this.#fields;
+    return { ...this.#fields, input: toInputObject(parseInput(this.input)) };
   }
 
   get hasCitations(): boolean {
@@ -92,13 +92,13 @@ export class ContentBlock {
     return Object.keys(rest).length === 0 && (!isJsonObject(caller) || caller["type"] === "direct");
   }
 
-  text(field: string): string {
+  textField(field: string): string {
     const value = this.#fields[field];
     return typeof value === "string" ? value : "";
   }
 
   #append(field: string, text: JsonValue | undefined): void {
-    if (typeof text === "string") this.#fields[field] = this.text(field) + text;
+    if (typeof text === "string") this.#fields[field] = this.textField(field) + text;
   }
 }
 

@@ -9,7 +9,7 @@ const REFUSED = /invalid `?signature`? in `?(?:redacted_)?thinking`? block|block
  * or if it has no reasoning. All reasoning is left out, because blocks after a missing one are refused, too. If the last message answers calls,
  * thinking with a budget is turned off, because the API then requires a thinking block before the calls.
  */
-export function withoutThoughts(body: JsonObject, refusal: string, isThought: (block: JsonObject) => boolean): JsonObject | undefined {
+export function withoutReasoningBlocks(body: JsonObject, refusal: string, isThought: (block: JsonObject) => boolean): JsonObject | undefined {
   const { messages } = body;
   if (!REFUSED.test(refusal) || !isJsonArray(messages)) return undefined;
   const isLeftOut = (block: JsonValue): boolean => isJsonObject(block) && isThought(block);
@@ -23,23 +23,23 @@ export function withoutThoughts(body: JsonObject, refusal: string, isThought: (b
     return blocks.length === 0 ? [] : [{ ...message, content: blocks }];
   });
   if (count === 0) return undefined;
-  return { ...(answersCalls(kept.at(-1)) ? withoutBudget(body) : body), messages: kept };
+  return { ...(hasResults(kept.at(-1)) ? withoutThinkingBudget(body) : body), messages: kept };
 }
 
 /** Whether a message has results, in Anthropic's or in Bedrock's format. */
-function answersCalls(message: JsonValue | undefined): boolean {
+function hasResults(message: JsonValue | undefined): boolean {
   const { content } = isJsonObject(message) ? message : {};
   return isJsonArray(content) && content.some((block) => isJsonObject(block) && (block["type"] === "tool_result" || "toolResult" in block));
 }
 
 /** @see https://platform.claude.com/docs/en/build-with-claude/extended-thinking (2026-11) */
-function withoutBudget(body: JsonObject): JsonObject {
+function withoutThinkingBudget(body: JsonObject): JsonObject {
   const { additionalModelRequestFields: ofModel } = body;
-  return isJsonObject(ofModel) ? { ...body, additionalModelRequestFields: withoutEnabled(ofModel) } : withoutEnabled(body);
+  return isJsonObject(ofModel) ? { ...body, additionalModelRequestFields: withoutEnabledThinking(ofModel) } : withoutEnabledThinking(body);
 }
 
 /** Removes thinking with a budget, under either of Bedrock's names. */
-function withoutEnabled(fields: JsonObject): JsonObject {
+function withoutEnabledThinking(fields: JsonObject): JsonObject {
   const isBudget = (key: string, value: JsonValue): boolean =>
     (key === "thinking" || key === "reasoning_config") && isJsonObject(value) && value["type"] === "enabled";
   return Object.fromEntries(Object.entries(fields).filter(([key, value]) => !isBudget(key, value)));

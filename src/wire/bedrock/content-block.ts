@@ -1,7 +1,7 @@
 /** A content block of Bedrock's Converse API, while it is streamed. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { inputObject } from "../conversation-steps.ts";
-import { readArguments } from "../reply-builder.ts";
+import { toInputObject } from "../conversation-steps.ts";
+import { parseArguments } from "../reply-builder.ts";
 import { ID_RULE } from "./conversation.ts";
 
 /** Assembles a block from its start and its deltas so that it equals the block of an unstreamed reply. */
@@ -26,7 +26,7 @@ export class ConverseBlock {
     return isJsonObject(toolUse) ? toolUse : undefined;
   }
 
-  add({ text, toolUse, reasoningContent, citation, toolResult, image }: JsonObject): void {
+  addDelta({ text, toolUse, reasoningContent, citation, toolResult, image }: JsonObject): void {
     if (typeof text === "string") this.#text = (this.#text ?? "") + text;
     if (isJsonObject(toolUse) && typeof toolUse["input"] === "string") this.#json += toolUse["input"];
     if (isJsonObject(reasoningContent)) this.#addReasoning(reasoningContent);
@@ -35,10 +35,10 @@ export class ConverseBlock {
     if (isJsonObject(image)) this.#image = { ...this.#image, ...image };
   }
 
-  get whole(): JsonObject {
+  get completeBlock(): JsonObject {
     const { toolUse } = this;
     const { toolResult, image } = this.#start;
-    if (toolUse !== undefined) return { toolUse: { ...toolUse, input: inputObject(readArguments(this.#json)) } };
+    if (toolUse !== undefined) return { toolUse: { ...toolUse, input: toInputObject(parseArguments(this.#json)) } };
     if (isJsonObject(toolResult)) return { toolResult: { ...toolResult, content: this.#results } };
     if (isJsonObject(image)) return { image: { ...image, ...this.#image } };
     if (this.#redacted.length > 0) return { reasoningContent: { redactedContent: joinBase64(this.#redacted) } };

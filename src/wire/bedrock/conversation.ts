@@ -1,28 +1,28 @@
 /** A conversation as the system prompt and messages of Bedrock's Converse API. */
 import type { ContentPart } from "../../core/content.ts";
-import { fileData } from "../../core/data-uri.ts";
+import { readFileData } from "../../core/data-uri.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
-import { AlternatingTurns, type AskOptions, type TurnRules } from "../alternating-turns.ts";
+import { AlternatingTurns, type UserTurnOptions, type TurnRules } from "../alternating-turns.ts";
 import {
   answerText,
   contentParts,
   contentText,
   conversationSteps,
   documentHeading,
-  inputObject,
+  toInputObject,
   isErrorAnswer,
-  isShownImage,
+  isSupportedImage,
   nativeBlocks,
-  orNoOutput,
-  withReturnableName,
-  wellFormed,
+  textOrPlaceholder,
+  withValidName,
+  toWellFormedJson,
 } from "../conversation-steps.ts";
-import type { AssistantStep, SpokenStep } from "../conversation-steps.ts";
-import { asTextNotes } from "../text-notes.ts";
+import type { AssistantStep, PromptStep } from "../conversation-steps.ts";
+import { withCallsAsText } from "../text-notes.ts";
 import type { EncodeMessagesOptions, EncodedMessages } from "../wire-format.ts";
-import { isSettled, settle, writtenOnce } from "../written-once.ts";
+import { isStable, markStable, withStepCache } from "../written-once.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** The value of `NativeMessage.format` of this API's messages, and the key in `ModelTool.providers`. */
@@ -42,32 +42,32 @@ const JSON_ONLY = /(?:^|[./])mistral\./u;
  *
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
  */
-export function toConverseMessages(messages: readonly ModelMessage[], options: EncodeMessagesOptions & AskOptions = {}): EncodedMessages {
-  const { tools = true, model = "", asks = false } = options;
-  const { steps, toolNames } = conversationSteps(tools ? messages : asTextNotes(messages), ID_RULE);
+export function toConverseMessages(messages: readonly ModelMessage[], options: EncodeMessagesOptions & UserTurnOptions = {}): EncodedMessages {
+  const { tools = true, model = "", mustEndWithUser = false } = options;
+  const { steps, toolNames } = conversationSteps(tools ? messages : withCallsAsText(messages), ID_RULE);
   const rules = rulesFor(tools, model);
   const writer = new ConverseWriter(rules);
   const system: JsonObject[] = [];
   const turns = new AlternatingTurns(TURNS);
-  const ownIds = new OwnIds();
+  const ownIds = new ProviderIds();
   for (const step of steps) {
-    if (step.kind === "system" && turns.takesNotes) turns.say(writeNote(step));
-    else if (step.kind === "system") system.push(...writeNote(step));
-    else if (step.kind !== "assistant") turns.say(writer.spoken(step));
+    if (step.kind === "system" && turns.writesSystemAsUser) turns.addUserBlocks(writeSystemNote(step));
+    else if (step.kind === "system") system.push(...writeSystemNote(step));
+    else if (step.kind !== "assistant") turns.addUserBlocks(writer.writePrompt(step));
     else {
       const own = ownIds.restore(step);
-      turns.answer(writeAssistant(own, rules));
+      turns.addAssistantBlocks(writeAssistant(own, rules));
       // the names of documents depend on the documents before them, so they cannot be cached
       const hasFiles = own.calls.some(({ result }) => result?.content?.some(({ type }) => type === "file"));
-      turns.results(hasFiles ? own.calls.map(({ id, result }) => writer.result(id, result)) : writeResults(own, rules));
+      turns.addResults(hasFiles ? own.calls.map(({ id, result }) => writer.writeResult(id, result)) : writeResults(own, rules));
     }
   }
-  if (asks) turns.askToContinue();
-  for (const { role, content } of turns.written) {
+  if (mustEndWithUser) turns.askToContinue();
+  for (const { role, content } of turns.messages) {
     const has = (kind: string): boolean => content.some((block) => block[kind] !== undefined);
     if (role === "user" && has("document") && !has("text")) content.push({ text: "(The document is above.)" });
   }
-  return { messages: turns.written, ...(system.length === 0 ? {} : { system }), toolNames };
+  return { messages: turns.messages, ...(system.length === 0 ? {} : { system }), toolNames };
 }
 
 interface ConverseRules {
@@ -78,7 +78,7 @@ interface ConverseRules {
   readonly reasoning: "signed" | "plain" | "any";
 }
 
-/** The same rules object for every request, because `writtenOnce` caches what was written by its identity. */
+/** The same rules object for every request, because `withStepCache` caches what was written by its identity. */
 const RULES = new Map<string, ConverseRules>();
 
 function rulesFor(tools: boolean, model: string): ConverseRules {
@@ -92,32 +92,32 @@ function reasoningOf(model: string): ConverseRules["reasoning"] {
   return model.slice(model.lastIndexOf("/") + 1).includes(".") ? "plain" : "any";
 }
 
-const writeAssistant = writtenOnce(
+const writeAssistant = withStepCache(
   (own: AssistantStep, rules: ConverseRules) =>
     nativeBlocks(own, BEDROCK, callIdOf)
       ?.filter((block) => isSendable(block, rules))
-      .map((block) => returnable(block, own)) ?? ownBlocks(own),
+      .map((block) => withValidCallName(block, own)) ?? blocksFromStep(own),
 );
-const writeNote = writtenOnce(({ content }: SpokenStep) => textBlock(contentText(content)));
-const writeResults = writtenOnce(({ calls }: AssistantStep, rules: ConverseRules) => {
+const writeSystemNote = withStepCache(({ content }: PromptStep) => textBlock(contentText(content)));
+const writeResults = withStepCache(({ calls }: AssistantStep, rules: ConverseRules) => {
   const writer = new ConverseWriter(rules);
-  return calls.map(({ id, result }) => writer.result(id, result));
+  return calls.map(({ id, result }) => writer.writeResult(id, result));
 });
 
 /** The restored form of settled steps, which depends only on them and on earlier steps, all unchanging. */
-const RESTORED = new WeakMap<AssistantStep, AssistantStep>();
+const RESTORED_STEPS = new WeakMap<AssistantStep, AssistantStep>();
 
 /** Restores the ids that the API gave itself: it accepts them back, even if it would refuse them from another provider. */
-class OwnIds {
+class ProviderIds {
   readonly #used = new Set<string>();
 
   restore(step: AssistantStep): AssistantStep {
-    const known = RESTORED.get(step) ?? this.#restored(step);
+    const known = RESTORED_STEPS.get(step) ?? this.#restoreUncached(step);
     for (const { id } of known.calls) this.#used.add(id);
     return known;
   }
 
-  #restored(step: AssistantStep): AssistantStep {
+  #restoreUncached(step: AssistantStep): AssistantStep {
     const given = new Set(step.native?.format === BEDROCK ? step.native.blocks.map(callIdOf) : []);
     const used = new Set<string>();
     const calls = step.calls.map((call) => {
@@ -127,18 +127,18 @@ class OwnIds {
       used.add(restored.id);
       return restored;
     });
-    if (!isSettled(step)) return { ...step, calls };
+    if (!isStable(step)) return { ...step, calls };
     const restored = calls.every((call, index) => call === step.calls[index]) ? step : { ...step, calls };
-    settle(restored);
-    RESTORED.set(step, restored);
+    markStable(restored);
+    RESTORED_STEPS.set(step, restored);
     return restored;
   }
 }
 
-function ownBlocks({ content, calls }: AssistantStep): readonly JsonObject[] {
+function blocksFromStep({ content, calls }: AssistantStep): readonly JsonObject[] {
   return [
     ...textBlock(contentText(content)),
-    ...calls.map(({ id, name, input }) => ({ toolUse: { toolUseId: id, name, input: inputObject(input) } })),
+    ...calls.map(({ id, name, input }) => ({ toolUse: { toolUseId: id, name, input: toInputObject(input) } })),
   ];
 }
 
@@ -148,11 +148,11 @@ function callIdOf(block: JsonValue): string | undefined {
   return type !== "server_tool_use" && typeof toolUseId === "string" ? toolUseId : undefined;
 }
 
-function returnable(block: JsonObject, { calls }: AssistantStep): JsonObject {
+function withValidCallName(block: JsonObject, { calls }: AssistantStep): JsonObject {
   const id = callIdOf(block);
   const { toolUse } = block;
   if (id === undefined || !isJsonObject(toolUse)) return block;
-  const named = withReturnableName(
+  const named = withValidName(
     toolUse,
     calls.find((call) => call.id === id),
   );
@@ -174,15 +174,15 @@ function isSigned({ reasoningText, redactedContent }: JsonObject): boolean {
 
 /** The result of a provider-executed call is in the same message as the call, unless the message is paused. */
 const TURNS: TurnRules = {
-  text: (text) => ({ text }),
-  isPause: ({ toolUse, toolResult }) => toolResult !== undefined || isProviderCall(toolUse),
-  answered: (blocks, behind) => {
+  toTextBlock: (text) => ({ text }),
+  isPauseBlock: ({ toolUse, toolResult }) => toolResult !== undefined || isProviderCall(toolUse),
+  withoutUnansweredCalls: (blocks, behind) => {
     const answered = new Set(
       [...blocks, ...behind].map(({ toolResult }) => (isJsonObject(toolResult) ? toolResult["toolUseId"] : undefined)),
     );
     return blocks.filter(({ toolUse }) => !isProviderCall(toolUse) || answered.has(toolUse["toolUseId"]));
   },
-  isThought: ({ reasoningContent }) => reasoningContent !== undefined,
+  isReasoningBlock: ({ reasoningContent }) => reasoningContent !== undefined,
 };
 
 function isProviderCall(toolUse: JsonValue | undefined): toolUse is JsonObject {
@@ -198,41 +198,41 @@ export class ConverseWriter {
     this.#jsonOnly = jsonOnly;
   }
 
-  spoken({ kind, content, title }: SpokenStep): readonly JsonObject[] {
-    const blocks = contentParts(content).flatMap((part) => this.#part(part));
+  writePrompt({ kind, content, title }: PromptStep): readonly JsonObject[] {
+    const blocks = contentParts(content).flatMap((part) => this.#writePart(part));
     return kind === "document" && blocks.length > 0 ? [{ text: documentHeading(title) }, ...blocks] : blocks;
   }
 
-  result(toolUseId: string, result: ToolResult | undefined): JsonObject {
-    return { toolResult: { toolUseId, content: this.#answer(result), status: isErrorAnswer(result) ? "error" : "success" } };
+  writeResult(toolUseId: string, writeResult: ToolResult | undefined): JsonObject {
+    return { toolResult: { toolUseId, content: this.#writeResultContent(writeResult), status: isErrorAnswer(writeResult) ? "error" : "success" } };
   }
 
-  #answer(result: ToolResult | undefined): readonly JsonObject[] {
-    if (result === undefined || isErrorAnswer(result)) return [this.#text(answerText(result))];
+  #writeResultContent(result: ToolResult | undefined): readonly JsonObject[] {
+    if (result === undefined || isErrorAnswer(result)) return [this.#writeText(answerText(result))];
     const { content, ...rest } = result;
     if (content === undefined)
-      return [rest.error === undefined && isJsonObject(rest.output) ? { json: wellFormed(rest.output) } : this.#text(answerText(result))];
-    const blocks = [...textBlock(answerText({ ...rest, content: [] })), ...content.flatMap((part) => this.#part(part))];
-    if (blocks.length === 0) return [this.#text("")];
-    return blocks.map((block) => (typeof block["text"] === "string" ? this.#text(block["text"]) : block));
+      return [rest.error === undefined && isJsonObject(rest.output) ? { json: toWellFormedJson(rest.output) } : this.#writeText(answerText(result))];
+    const blocks = [...textBlock(answerText({ ...rest, content: [] })), ...content.flatMap((part) => this.#writePart(part))];
+    if (blocks.length === 0) return [this.#writeText("")];
+    return blocks.map((block) => (typeof block["text"] === "string" ? this.#writeText(block["text"]) : block));
   }
 
-  #text(text: string): JsonObject {
-    const shown = orNoOutput(text);
+  #writeText(text: string): JsonObject {
+    const shown = textOrPlaceholder(text);
     return this.#jsonOnly ? { json: { output: shown } } : { text: shown };
   }
 
-  #part(part: ContentPart): readonly JsonObject[] {
-    if (isShownImage(part)) return [{ image: { format: part.mediaType.slice("image/".length), source: { bytes: part.data } } }];
-    const document = this.#document(part);
+  #writePart(part: ContentPart): readonly JsonObject[] {
+    if (isSupportedImage(part)) return [{ image: { format: part.mediaType.slice("image/".length), source: { bytes: part.data } } }];
+    const document = this.#writeDocument(part);
     return document === undefined ? textBlock(partText(part)) : [document];
   }
 
-  #document(part: ContentPart): JsonObject | undefined {
-    const data = fileData(part);
+  #writeDocument(part: ContentPart): JsonObject | undefined {
+    const data = readFileData(part);
     const format = data === undefined ? undefined : FORMATS.get(data.mediaType);
     if (data === undefined || format === undefined || part.type !== "file") return undefined;
-    return { document: { format, name: this.#names.take(part.name), source: { bytes: data.base64 } } };
+    return { document: { format, name: this.#names.makeUnique(part.name), source: { bytes: data.base64 } } };
   }
 }
 
@@ -264,7 +264,7 @@ class DocumentNames {
   /** The number to try next for a repeated name. */
   readonly #next = new Map<string, number>();
 
-  take(name = ""): string {
+  makeUnique(name = ""): string {
     const plain = name
       .replaceAll(/[^A-Za-z0-9()[\]-]+/gu, " ")
       .trim()

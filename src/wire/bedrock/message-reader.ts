@@ -2,25 +2,25 @@
 import { ToolError } from "../../core/error.ts";
 import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type TokenUsage } from "../../core/model.ts";
-import { inputObject } from "../conversation-steps.ts";
-import { refuseDamaged } from "../framing/wire-json.ts";
-import { countsBesideCache } from "../read-field.ts";
-import { ReplyBuilder, readInput } from "../reply-builder.ts";
+import { toInputObject } from "../conversation-steps.ts";
+import { checkStreamPiece } from "../framing/wire-json.ts";
+import { tokenCountsWithCache } from "../read-field.ts";
+import { ReplyBuilder, parseInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ConverseBlock, needsNative } from "./content-block.ts";
 import { BEDROCK } from "./conversation.ts";
 import { isKnownError, providerError } from "../provider-error.ts";
-import { wordsFor } from "../../core/base/wording.ts";
+import { wordEntries } from "../../core/base/wording.ts";
 
 /** @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#API_runtime_Converse_ResponseSyntax */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
-  ...wordsFor("stop", "end_turn stop_sequence"),
-  ...wordsFor("calls", "tool_use"),
-  ...wordsFor("length", "max_tokens model_context_window_exceeded"),
-  ...wordsFor("content-filter", "guardrail_intervened content_filtered"),
-  ...wordsFor("refusal", "refusal"),
-  ...wordsFor("pause", "pause_turn"),
-  ...wordsFor("error", "malformed_model_output malformed_tool_use"),
+  ...wordEntries("stop", "end_turn stop_sequence"),
+  ...wordEntries("calls", "tool_use"),
+  ...wordEntries("length", "max_tokens model_context_window_exceeded"),
+  ...wordEntries("content-filter", "guardrail_intervened content_filtered"),
+  ...wordEntries("refusal", "refusal"),
+  ...wordEntries("pause", "pause_turn"),
+  ...wordEntries("error", "malformed_model_output malformed_tool_use"),
 ]);
 
 export class ConverseReader implements StreamDecoder {
@@ -29,15 +29,15 @@ export class ConverseReader implements StreamDecoder {
   /** The blocks by their index in the stream, in the order in which they began. */
   #blocks = new Map<number, ConverseBlock>();
   #chars = 0;
-  #begun = false;
-  #over = false;
+  #isStarted = false;
+  #isEnded = false;
 
   constructor(options: DecodeOptions = {}) {
     this.#reply = new ReplyBuilder(options);
     this.#maxChars = options.maxChars ?? DEFAULT_MAX_CHARS;
   }
 
-  whole(body: JsonValue): ModelReply {
+  readWhole(body: JsonValue): ModelReply {
     const { output, stopReason, usage, message, __type: type } = isJsonObject(body) ? body : {};
     const said = isJsonObject(output) ? output["message"] : undefined;
     const content = isJsonObject(said) ? said["content"] : undefined;
@@ -45,117 +45,117 @@ export class ConverseReader implements StreamDecoder {
       const error = typeof message === "string" ? bedrockError(errorName(type), { message }) : undefined;
       throw error ?? new ToolError("model_failed", "The answer of Bedrock is not a message: it has no content.");
     }
-    for (const [index, block] of content.entries()) if (isJsonObject(block)) this.#wholeBlock(index, block);
-    this.#close(stopReason);
-    this.#count(usage);
-    const blocks = content.map(withInput);
-    if (needsNative(blocks)) this.#reply.native({ format: BEDROCK, blocks });
-    return this.#reply.end();
+    for (const [index, block] of content.entries()) if (isJsonObject(block)) this.#addWholeBlock(index, block);
+    this.#setFinish(stopReason);
+    this.#addUsage(usage);
+    const blocks = content.map(withInputObject);
+    if (needsNative(blocks)) this.#reply.setNative({ format: BEDROCK, blocks });
+    return this.#reply.endReply();
   }
 
   push(piece: JsonValue): readonly ModelEvent[] {
-    if (!this.#over && isJsonObject(piece)) for (const [name, event] of Object.entries(piece)) this.#read(name, event);
-    return this.#reply.take();
+    if (!this.#isEnded && isJsonObject(piece)) for (const [name, event] of Object.entries(piece)) this.#readEvent(name, event);
+    return this.#reply.takeEvents();
   }
 
   end(): readonly ModelEvent[] {
-    if (this.#over) return this.#reply.take();
-    this.#over = true;
-    const { finished } = this.#reply;
-    if (finished !== undefined && endedWell(finished)) for (const index of this.#blocks.keys()) this.#stop(index);
-    const blocks = [...this.#blocks.values()].filter(({ stopped }) => stopped).map(({ whole }) => whole);
-    if (needsNative(blocks)) this.#reply.native({ format: BEDROCK, blocks });
-    this.#reply.end();
-    return this.#reply.take();
+    if (this.#isEnded) return this.#reply.takeEvents();
+    this.#isEnded = true;
+    const { finishReason } = this.#reply;
+    if (finishReason !== undefined && endedWell(finishReason)) for (const index of this.#blocks.keys()) this.#stopBlock(index);
+    const blocks = [...this.#blocks.values()].filter(({ stopped }) => stopped).map(({ completeBlock }) => completeBlock);
+    if (needsNative(blocks)) this.#reply.setNative({ format: BEDROCK, blocks });
+    this.#reply.endReply();
+    return this.#reply.takeEvents();
   }
 
-  #read(name: string, event: JsonValue): void {
-    if (isJsonObject(event) && this.#readKnown(name, event)) return;
+  #readEvent(name: string, event: JsonValue): void {
+    if (isJsonObject(event) && this.#readKnownEvent(name, event)) return;
     const error = bedrockError(name, event);
     if (error !== undefined) throw error;
-    refuseDamaged(event);
+    checkStreamPiece(event);
   }
 
-  #readKnown(name: string, { contentBlockIndex: index, start, delta, stopReason, usage }: JsonObject): boolean {
-    if (name === "contentBlockDelta" && typeof index === "number" && isJsonObject(delta)) this.#add(index, delta);
-    else if (name === "contentBlockStart" && typeof index === "number") this.#start(index, isJsonObject(start) ? start : {});
-    else if (name === "contentBlockStop" && typeof index === "number") this.#stop(index);
-    else if (name === "messageStart") this.#begin();
-    else if (name === "messageStop") this.#close(stopReason);
-    else if (name === "metadata") this.#count(usage);
+  #readKnownEvent(name: string, { contentBlockIndex: index, start, delta, stopReason, usage }: JsonObject): boolean {
+    if (name === "contentBlockDelta" && typeof index === "number" && isJsonObject(delta)) this.#addDelta(index, delta);
+    else if (name === "contentBlockStart" && typeof index === "number") this.#startBlock(index, isJsonObject(start) ? start : {});
+    else if (name === "contentBlockStop" && typeof index === "number") this.#stopBlock(index);
+    else if (name === "messageStart") this.#startMessage();
+    else if (name === "messageStop") this.#setFinish(stopReason);
+    else if (name === "metadata") this.#addUsage(usage);
     else return false;
     return true;
   }
 
-  #begin(): void {
-    if (this.#begun) {
-      this.#reply.void("The provider began the message again.");
+  #startMessage(): void {
+    if (this.#isStarted) {
+      this.#reply.voidReply("The provider began the message again.");
       this.#blocks = new Map();
       this.#chars = 0;
     }
-    this.#begun = true;
+    this.#isStarted = true;
   }
 
-  #start(index: number, start: JsonObject): void {
+  #startBlock(index: number, start: JsonObject): void {
     if (this.#blocks.has(index)) return;
-    this.#grow(start);
+    this.#countChars(start);
     const block = new ConverseBlock(start);
     this.#blocks.set(index, block);
-    if (block.toolUse !== undefined && isOurs(block.toolUse)) this.#open(index, block.toolUse);
+    if (block.toolUse !== undefined && isHaftCall(block.toolUse)) this.#openCall(index, block.toolUse);
   }
 
   /** Adds a delta. Text blocks have no start event. */
-  #add(index: number, delta: JsonObject): void {
-    if (!this.#blocks.has(index)) this.#start(index, {});
+  #addDelta(index: number, delta: JsonObject): void {
+    if (!this.#blocks.has(index)) this.#startBlock(index, {});
     const block = this.#blocks.get(index);
     if (block === undefined || block.stopped) return;
-    block.add(delta);
+    block.addDelta(delta);
     const { text, toolUse, reasoningContent } = delta;
-    if (typeof text === "string") this.#reply.text(text);
+    if (typeof text === "string") this.#reply.addText(text);
     else if (isJsonObject(reasoningContent) && typeof reasoningContent["text"] === "string")
-      this.#reply.reasoning(reasoningContent["text"]);
+      this.#reply.addReasoning(reasoningContent["text"]);
     else if (this.#reply.hasCall(index) && isJsonObject(toolUse) && typeof toolUse["input"] === "string")
-      this.#reply.argumentText(index, toolUse["input"]);
-    else this.#grow(delta);
+      this.#reply.addArgumentText(index, toolUse["input"]);
+    else this.#countChars(delta);
   }
 
-  #stop(index: number): void {
+  #stopBlock(index: number): void {
     const block = this.#blocks.get(index);
     if (block === undefined || block.stopped) return;
     block.stopped = true;
-    if (this.#reply.hasCall(index)) this.#reply.seal(index);
-    else if (block.toolUse !== undefined) this.#providerCall(block.whole["toolUse"]);
-    else this.#media(block.whole["image"]);
+    if (this.#reply.hasCall(index)) this.#reply.sealCall(index);
+    else if (block.toolUse !== undefined) this.#addProviderCall(block.completeBlock["toolUse"]);
+    else this.#addImage(block.completeBlock["image"]);
   }
 
-  #wholeBlock(index: number, { text, toolUse, reasoningContent, citationsContent, image }: JsonObject): void {
-    if (typeof text === "string") this.#reply.text(text);
+  #addWholeBlock(index: number, { text, toolUse, reasoningContent, citationsContent, image }: JsonObject): void {
+    if (typeof text === "string") this.#reply.addText(text);
     if (isJsonObject(reasoningContent)) {
       const { reasoningText } = reasoningContent;
       const thought = isJsonObject(reasoningText) ? reasoningText["text"] : undefined;
-      if (typeof thought === "string") this.#reply.reasoning(thought);
+      if (typeof thought === "string") this.#reply.addReasoning(thought);
     }
     const cited = isJsonObject(citationsContent) ? citationsContent["content"] : undefined;
     for (const part of isJsonArray(cited) ? cited : [])
-      if (isJsonObject(part) && typeof part["text"] === "string") this.#reply.text(part["text"]);
-    this.#media(image);
+      if (isJsonObject(part) && typeof part["text"] === "string") this.#reply.addText(part["text"]);
+    this.#addImage(image);
     if (!isJsonObject(toolUse)) return;
-    if (!isOurs(toolUse)) return this.#providerCall(toolUse);
-    this.#open(index, toolUse);
+    if (!isHaftCall(toolUse)) return this.#addProviderCall(toolUse);
+    this.#openCall(index, toolUse);
     this.#reply.setInput(index, toolUse["input"] ?? {});
-    this.#reply.seal(index);
+    this.#reply.sealCall(index);
   }
 
-  #open(index: number, { toolUseId, name }: JsonObject): void {
-    this.#reply.open(index, {
+  #openCall(index: number, { toolUseId, name }: JsonObject): void {
+    this.#reply.openCall(index, {
       id: typeof toolUseId === "string" ? toolUseId : undefined,
       name: typeof name === "string" ? name : undefined,
     });
   }
 
-  #providerCall(toolUse: JsonValue | undefined): void {
+  #addProviderCall(toolUse: JsonValue | undefined): void {
     const { toolUseId, name, type, input = {} } = isJsonObject(toolUse) ? toolUse : {};
-    this.#reply.providerCall({
+    this.#reply.addProviderCall({
       ...(typeof toolUseId === "string" ? { id: toolUseId } : {}),
       name: typeof name === "string" ? name : "",
       kind: typeof type === "string" ? type : "toolUse",
@@ -163,22 +163,22 @@ export class ConverseReader implements StreamDecoder {
     });
   }
 
-  #media(image: JsonValue | undefined): void {
+  #addImage(image: JsonValue | undefined): void {
     const { format, source } = isJsonObject(image) ? image : {};
     const data = isJsonObject(source) ? source["bytes"] : undefined;
-    if (typeof format === "string" && typeof data === "string") this.#reply.media({ type: "image", mediaType: `image/${format}`, data });
+    if (typeof format === "string" && typeof data === "string") this.#reply.addMedia({ type: "image", mediaType: `image/${format}`, data });
   }
 
-  #close(reason: JsonValue | undefined): void {
-    if (typeof reason === "string") this.#reply.finish(FINISH.get(reason) ?? "other", reason);
+  #setFinish(reason: JsonValue | undefined): void {
+    if (typeof reason === "string") this.#reply.setFinish(FINISH.get(reason) ?? "other", reason);
   }
 
-  #count(usage: JsonValue | undefined): void {
-    if (isJsonObject(usage)) this.#reply.usage(tokenUsage(usage));
+  #addUsage(usage: JsonValue | undefined): void {
+    if (isJsonObject(usage)) this.#reply.addUsage(tokenUsage(usage));
   }
 
   /** Counts the characters that the reply builder does not see. */
-  #grow(json: JsonObject): void {
+  #countChars(json: JsonObject): void {
     this.#chars += JSON.stringify(json).length;
     if (this.#chars > this.#maxChars)
       throw new ToolError("too_large", `A message of the model has more than ${this.#maxChars} characters.`);
@@ -191,20 +191,20 @@ function errorName(type: JsonValue | undefined): string {
 }
 
 /** Makes the input of a call an object, which the API requires when the block is sent back. */
-function withInput(block: JsonValue): JsonValue {
+function withInputObject(block: JsonValue): JsonValue {
   const { toolUse } = isJsonObject(block) ? block : {};
   if (!isJsonObject(block) || !isJsonObject(toolUse) || isJsonObject(toolUse["input"])) return block;
-  return { ...block, toolUse: { ...toolUse, input: inputObject(readInput(toolUse["input"])) } };
+  return { ...block, toolUse: { ...toolUse, input: toInputObject(parseInput(toolUse["input"])) } };
 }
 
-function isOurs({ type }: JsonObject): boolean {
+function isHaftCall({ type }: JsonObject): boolean {
   return type !== "server_tool_use";
 }
 
 /** `inputTokens` excludes tokens read from or written to the cache. */
 function tokenUsage(usage: JsonObject): Partial<TokenUsage> {
   const { inputTokens: input, outputTokens: output, cacheReadInputTokens: read, cacheWriteInputTokens: write } = usage;
-  return countsBesideCache({ input, output, read, write });
+  return tokenCountsWithCache({ input, output, read, write });
 }
 
 /** Matches names of errors that `isKnownError` does not know. */
@@ -215,5 +215,5 @@ function bedrockError(name: string, payload: JsonValue): ToolError | undefined {
   if (!isKnownError(name) && !ERROR_NAME.test(name)) return undefined;
   const { message, Message } = isJsonObject(payload) ? payload : {};
   const text = [message, Message].find((one) => typeof one === "string") ?? "it does not say what is wrong";
-  return providerError({ report: `Bedrock reports ${name}: ${text}`, words: [name], text });
+  return providerError({ report: `Bedrock reports ${name}: ${text}`, codes: [name], text });
 }

@@ -3,13 +3,13 @@ import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
 import { chatError } from "../openai-chat/chat-error.ts";
-import { refuseDamaged } from "../framing/wire-json.ts";
-import { finishReason } from "../openai-chat/finish-reason.ts";
+import { checkStreamPiece } from "../framing/wire-json.ts";
+import { toFinishReason } from "../openai-chat/finish-reason.ts";
 import { tokenCounts } from "../read-field.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 
-export const FORMAT = "cohere-chat";
+export const COHERE_CHAT = "cohere-chat";
 
 /** Reads one reply; not reusable. The plan before the calls is reported as reasoning, and is kept in the native message. */
 export class CohereReader implements StreamDecoder {
@@ -23,70 +23,70 @@ export class CohereReader implements StreamDecoder {
     this.#builder = new ReplyBuilder(options);
   }
 
-  whole(body: JsonValue): ModelReply {
+  readWhole(body: JsonValue): ModelReply {
     if (!isJsonObject(body) || !isJsonObject(body["message"])) {
       if (isJsonObject(body) && typeof body["message"] === "string") throw chatError(body, "Cohere");
       throw new ToolError("model_failed", "The provider's answer is not a reply of Cohere's chat: it has no message.");
     }
     const { id, message } = body;
-    if (typeof id === "string") this.#builder.about({ id });
+    if (typeof id === "string") this.#builder.setMetadata({ id });
     const { tool_plan: plan, content, tool_calls: calls } = message;
     this.#addPlan(plan);
-    if (isJsonArray(content)) for (const chunk of content) this.#content(chunk);
-    else this.#content({ text: content ?? "" });
-    if (isJsonArray(calls)) for (const [index, call] of calls.entries()) this.#call(index, call);
-    this.#end(body);
-    if (this.#builder.finished === undefined) this.#builder.finish("stop");
-    return this.#finish();
+    if (isJsonArray(content)) for (const chunk of content) this.#readContent(chunk);
+    else this.#readContent({ text: content ?? "" });
+    if (isJsonArray(calls)) for (const [index, call] of calls.entries()) this.#readCall(index, call);
+    this.#readEnd(body);
+    if (this.#builder.finishReason === undefined) this.#builder.setFinish("stop");
+    return this.#buildReply();
   }
 
   push(piece: JsonValue): readonly ModelEvent[] {
-    if (isJsonObject(piece)) this.#event(piece);
-    else if (!this.isOver) refuseDamaged(piece);
-    return this.#builder.take();
+    if (isJsonObject(piece)) this.#readEvent(piece);
+    else if (!this.isOver) checkStreamPiece(piece);
+    return this.#builder.takeEvents();
   }
 
   get isOver(): boolean {
-    return this.#builder.finished !== undefined;
+    return this.#builder.finishReason !== undefined;
   }
 
   end(): readonly ModelEvent[] {
-    this.#finish();
-    return this.#builder.take();
+    this.#buildReply();
+    return this.#builder.takeEvents();
   }
 
-  #event(event: JsonObject): void {
+  #readEvent(event: JsonObject): void {
     const { type, id, delta, error } = event;
     if (error !== undefined && error !== null) throw chatError(error, "Cohere");
     const fields = isJsonObject(delta) ? delta : {};
     const message = isJsonObject(fields["message"]) ? fields["message"] : {};
-    if (type === "message-start" && typeof id === "string") this.#builder.about({ id });
-    else if (type === "content-start" || type === "content-delta") this.#content(message["content"]);
+    if (type === "message-start" && typeof id === "string") this.#builder.setMetadata({ id });
+    else if (type === "content-start" || type === "content-delta") this.#readContent(message["content"]);
     else if (type === "tool-plan-delta") this.#addPlan(message["tool_plan"]);
-    else if (type === "tool-call-start" || type === "tool-call-delta") this.#call(indexOf(event), message["tool_calls"]);
-    else if (type === "tool-call-end") this.#builder.seal(indexOf(event));
-    else if (type === "message-end") this.#end(fields);
+    else if (type === "tool-call-start" || type === "tool-call-delta") this.#readCall(indexOf(event), message["tool_calls"]);
+    else if (type === "tool-call-end") this.#builder.sealCall(indexOf(event));
+    else if (type === "message-end") this.#readEnd(fields);
   }
 
-  #content(chunk: JsonValue | undefined): void {
+  #readContent(chunk: JsonValue | undefined): void {
     const { text, thinking } = isJsonObject(chunk) ? chunk : {};
     if (typeof thinking === "string") {
       this.#thinking.push(thinking);
-      this.#builder.reasoning(thinking);
+      this.#builder.addReasoning(thinking);
     }
     if (typeof text === "string") {
       this.#text.push(text);
-      this.#builder.text(text);
+      this.#builder.addText(text);
     }
   }
 
   #addPlan(plan: JsonValue | undefined): void {
     if (typeof plan !== "string") return;
     this.#plan.push(plan);
-    this.#builder.reasoning(plan);
+    this.#builder.addReasoning(plan);
   }
 
-  #call(key: number, given: JsonValue | undefined): void {
+  #readCall(key: number, given: JsonValue | undefined): void {
     const said = isJsonArray(given) ? given[0] : given;
     if (!isJsonObject(said)) return;
     const { id = "", function: part } = said;
@@ -95,25 +95,25 @@ export class CohereReader implements StreamDecoder {
     this.#calls.set(key, call);
     if (typeof id === "string") call.id ||= id;
     if (typeof name === "string") call.name ||= name;
-    this.#builder.open(key, { id: call.id, name: call.name });
+    this.#builder.openCall(key, { id: call.id, name: call.name });
     if (typeof input === "string") {
       call.pieces.push(input);
-      this.#builder.argumentText(key, input);
+      this.#builder.addArgumentText(key, input);
     } else if (input !== undefined && input !== null) {
       call.pieces.push(JSON.stringify(input));
       this.#builder.setInput(key, input);
     }
   }
 
-  #end({ finish_reason: reason, usage, error }: JsonObject): void {
+  #readEnd({ finish_reason: reason, usage, error }: JsonObject): void {
     if (typeof error === "string" && error !== "") throw chatError(error, "Cohere");
-    this.#builder.usage(readUsage(usage));
-    if (this.#builder.finished === undefined)
-      if (typeof reason === "string" && reason !== "") this.#builder.finish(finishReason(reason), reason);
-      else this.#builder.finish("stop");
+    this.#builder.addUsage(readUsage(usage));
+    if (this.#builder.finishReason === undefined)
+      if (typeof reason === "string" && reason !== "") this.#builder.setFinish(toFinishReason(reason), reason);
+      else this.#builder.setFinish("stop");
   }
 
-  #finish(): ModelReply {
+  #buildReply(): ModelReply {
     const plan = this.#plan.join("");
     const thinking = this.#thinking.join("");
     if (this.#calls.size > 0 && (plan !== "" || thinking !== "")) {
@@ -125,9 +125,9 @@ export class CohereReader implements StreamDecoder {
         function: { name, arguments: pieces.join("") === "" ? "{}" : pieces.join("") },
       }));
       const message = { role: "assistant", ...(plan === "" ? {} : { tool_plan: plan }), ...(content.length === 0 ? {} : { content }) };
-      this.#builder.native({ format: FORMAT, blocks: [{ ...message, tool_calls: calls }] });
+      this.#builder.setNative({ format: COHERE_CHAT, blocks: [{ ...message, tool_calls: calls }] });
     }
-    return this.#builder.end();
+    return this.#builder.endReply();
   }
 }
 

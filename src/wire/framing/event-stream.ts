@@ -28,30 +28,30 @@ export function eventStream(): FrameReader {
 
 /** Buffers bytes of incomplete messages. The buffer doubles, so that each byte is moved only a few times. */
 class PendingBytes {
-  #room = new Uint8Array(4096);
+  #buffer = new Uint8Array(4096);
   #start = 0;
   #end = 0;
 
   add(chunk: Uint8Array): void {
     const length = this.#end - this.#start;
-    if (this.#end + chunk.length > this.#room.length) {
-      const room = length + chunk.length > this.#room.length / 2 ? new Uint8Array(2 * (length + chunk.length)) : this.#room;
-      room.set(this.#room.subarray(this.#start, this.#end));
-      this.#room = room;
+    if (this.#end + chunk.length > this.#buffer.length) {
+      const room = length + chunk.length > this.#buffer.length / 2 ? new Uint8Array(2 * (length + chunk.length)) : this.#buffer;
+      room.set(this.#buffer.subarray(this.#start, this.#end));
+      this.#buffer = room;
       this.#start = 0;
       this.#end = length;
     }
-    this.#room.set(chunk, this.#end);
+    this.#buffer.set(chunk, this.#end);
     this.#end += chunk.length;
   }
 
   get view(): DataView {
-    return new DataView(this.#room.buffer, this.#start, this.#end - this.#start);
+    return new DataView(this.#buffer.buffer, this.#start, this.#end - this.#start);
   }
 
   /** Returns a copy, because the buffer is reused. */
   take(length: number): Uint8Array {
-    const taken = this.#room.slice(this.#start, this.#start + length);
+    const taken = this.#buffer.slice(this.#start, this.#start + length);
     this.#start += length;
     return taken;
   }
@@ -61,17 +61,17 @@ function nextMessage(bytes: PendingBytes): Uint8Array | undefined {
   const { view } = bytes;
   if (view.byteLength < PRELUDE) return undefined;
   const prelude = new Uint8Array(view.buffer, view.byteOffset, PRELUDE - CHECKSUM);
-  if (crc32(prelude) !== view.getUint32(8)) throw damaged("the checksum of a prelude is wrong");
+  if (crc32(prelude) !== view.getUint32(8)) throw damagedStreamError("the checksum of a prelude is wrong");
   const length = view.getUint32(0);
   if (length > MAX_FRAME) throw new ToolError("too_large", `The provider sent a message of ${length} bytes; ${MAX_FRAME} is the limit.`);
-  if (length < PRELUDE + view.getUint32(4) + CHECKSUM) throw damaged("a message is shorter than its headers");
+  if (length < PRELUDE + view.getUint32(4) + CHECKSUM) throw damagedStreamError("a message is shorter than its headers");
   return view.byteLength < length ? undefined : bytes.take(length);
 }
 
 function readMessage(message: Uint8Array): readonly JsonValue[] {
   const view = new DataView(message.buffer);
   const end = message.length - CHECKSUM;
-  if (crc32(message.subarray(0, end)) !== view.getUint32(end)) throw damaged("the checksum of a message is wrong");
+  if (crc32(message.subarray(0, end)) !== view.getUint32(end)) throw damagedStreamError("the checksum of a message is wrong");
   const payloadAt = PRELUDE + view.getUint32(4);
   const headers = readHeaders(message.subarray(PRELUDE, payloadAt));
   const text = new TextDecoder().decode(message.subarray(payloadAt, end));
@@ -96,19 +96,19 @@ function readHeaders(bytes: Uint8Array): ReadonlyMap<string, string> {
       const typeAt = at + 1 + view.getUint8(at);
       const type = view.getUint8(typeAt);
       const size = SIZES[type];
-      if (size === undefined && type !== 6 && type !== STRING) throw damaged(`a header has the unknown type ${type}`);
+      if (size === undefined && type !== 6 && type !== STRING) throw damagedStreamError(`a header has the unknown type ${type}`);
       const valueAt = typeAt + (size === undefined ? 3 : 1);
       const next = valueAt + (size ?? view.getUint16(typeAt + 1));
-      if (next > bytes.length) throw damaged("a header is cut off");
+      if (next > bytes.length) throw damagedStreamError("a header is cut off");
       if (type === STRING) headers.set(decoder.decode(bytes.subarray(at + 1, typeAt)), decoder.decode(bytes.subarray(valueAt, next)));
       at = next;
     }
   } catch (thrown: unknown) {
-    throw thrown instanceof RangeError ? damaged("a header is cut off") : thrown;
+    throw thrown instanceof RangeError ? damagedStreamError("a header is cut off") : thrown;
   }
   return headers;
 }
 
-function damaged(problem: string): ToolError {
+function damagedStreamError(problem: string): ToolError {
   return new ToolError("model_failed", `The provider's event stream is damaged: ${problem}.`);
 }

@@ -1,4 +1,4 @@
-import { quoted } from "../../core/base/wording.ts";
+import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Framing } from "../wire-format.ts";
 import { eventStream } from "./event-stream.ts";
@@ -13,7 +13,7 @@ import { serverSentEvents } from "./sse.ts";
  */
 export function frameReader(framing: Framing): FrameReader {
   if (typeof framing === "string" && Object.hasOwn(FRAMINGS, framing)) return FRAMINGS[framing]();
-  const shown = quoted(framing);
+  const shown = quoteValue(framing);
   throw new ToolError("invalid_argument", `There is no framing ${shown}.`, { hint: `Framings: ${Object.keys(FRAMINGS).join(", ")}.` });
 }
 

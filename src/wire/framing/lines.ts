@@ -36,7 +36,7 @@ export class Lines {
       lines.push(this.#finishLine(text.slice(start, end)));
       start = end + 1;
     }
-    this.#keep(text.slice(start));
+    this.#appendPiece(text.slice(start));
     return lines;
   }
 
@@ -50,20 +50,20 @@ export class Lines {
       start = end.index + 1;
     }
     if (text !== "") this.#afterReturn = text.endsWith("\r");
-    this.#keep(text.slice(start));
+    this.#appendPiece(text.slice(start));
     return lines;
   }
 
   #finishLine(last: string): string {
     if (this.#pieces.length === 0) return last;
-    this.#keep(last);
+    this.#appendPiece(last);
     const line = this.#pieces.join("");
     this.#pieces = [];
     this.#chars = 0;
     return line;
   }
 
-  #keep(piece: string): void {
+  #appendPiece(piece: string): void {
     if (piece === "") return;
     this.#pieces.push(piece);
     this.#chars += piece.length;

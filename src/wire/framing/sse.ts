@@ -12,19 +12,19 @@ import { MAX_FRAME, readWireJson } from "./wire-json.ts";
  */
 export function serverSentEvents(): FrameReader {
   const lines = new Lines();
-  const events = new Events();
+  const events = new EventAssembler();
   return {
     push: (bytes) => events.read(lines.push(bytes)),
     end: () => {
       const pieces = events.read(lines.end());
-      const last = events.data();
+      const last = events.takeData();
       const value = last === undefined ? undefined : readWireJson(last);
       return value === undefined ? pieces : [...pieces, value];
     },
   };
 }
 
-class Events {
+class EventAssembler {
   /** The joined data lines of the open event; undefined if it has none yet. */
   #data: string | undefined;
 
@@ -33,7 +33,7 @@ class Events {
     for (const line of lines) {
       if (line !== "") this.#add(line);
       else {
-        const text = this.data();
+        const text = this.takeData();
         if (text !== undefined) pieces.push(text === "[DONE]" ? text : (readWireJson(text) ?? text));
       }
     }
@@ -49,14 +49,14 @@ class Events {
   }
 
   /** Returns the data of the open event and ends it; undefined if it is blank. */
-  data(): string | undefined {
+  takeData(): string | undefined {
     const text = this.#data;
     this.#data = undefined;
     return text === undefined || text.trim() === "" ? undefined : text;
   }
 }
 
-/** Returns the value of a `data` field; undefined for comments (which begin with a colon) and all other fields. */
+/** Returns the value of a `takeData` field; undefined for comments (which begin with a colon) and all other fields. */
 function dataOf(line: string): string | undefined {
   if (!line.startsWith("data")) return undefined;
   if (line.length === 4) return "";

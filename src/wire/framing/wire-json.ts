@@ -2,7 +2,7 @@
 import type { JsonLimits } from "../../core/base/json-limits.ts";
 import { copyJson, type JsonValue } from "../../core/base/json.ts";
 import { parseExactly } from "../../core/base/exact-json.ts";
-import { keepDigits, parseJson } from "../../core/base/parse-json.ts";
+import { stringifyLongNumber, parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
 
 /** Maximum number of characters, or bytes, of one frame. */
@@ -45,7 +45,7 @@ function readChecked(text: string): JsonValue | undefined {
 function readLeniently(text: string): JsonValue | undefined {
   let value: unknown;
   try {
-    value = parseExactly(text, keepDigits); // duplicate keys are allowed and long integers become strings; depth and size are checked below
+    value = parseExactly(text, stringifyLongNumber); // duplicate keys are allowed and long integers become strings; depth and size are checked below
   } catch {
     return undefined;
   }
@@ -58,7 +58,7 @@ function readLeniently(text: string): JsonValue | undefined {
  *
  * @throws ToolError `model_failed`
  */
-export function refuseDamaged(piece: JsonValue): void {
+export function checkStreamPiece(piece: JsonValue): void {
   if (typeof piece === "string" && piece.trimStart().startsWith("{"))
     throw new ToolError("model_failed", "The provider sent a piece of its reply that is not JSON.");
 }

@@ -8,12 +8,12 @@ export function geminiError(body: JsonValue): ToolError | undefined {
   const error = isJsonObject(body) ? body["error"] : undefined;
   if (error === undefined || error === null) return undefined;
   const { code, status, message = error } = isJsonObject(error) ? error : {};
-  const words = [status, code].flatMap((word) =>
+  const codes = [status, code].flatMap((word) =>
     typeof word === "string" || typeof word === "number" ? [String(word).toUpperCase()] : [],
   );
   const text = valueText(message);
-  const report = `Gemini reports ${words[0] ?? "an error"}: ${text}`;
-  return providerError({ report, words, text, retryAfterMs: delayOf(error) });
+  const report = `Gemini reports ${codes[0] ?? "an error"}: ${text}`;
+  return providerError({ report, codes, text, retryAfterMs: delayOf(error) });
 }
 
 /** Returns the delay of a `google.rpc.RetryInfo`, such as `{ retryDelay: "12.5s" }`, in milliseconds. */

@@ -3,34 +3,34 @@ import { ToolError } from "../../core/error.ts";
 import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type ProviderCall, type TokenUsage } from "../../core/model.ts";
 import { GEMINI } from "../gemini-conversation.ts";
-import { inputObject } from "../conversation-steps.ts";
-import { refuseDamaged } from "../framing/wire-json.ts";
-import { isFirst, numberIn, textOf } from "../read-field.ts";
-import { ReplyBuilder, readInput } from "../reply-builder.ts";
+import { toInputObject } from "../conversation-steps.ts";
+import { checkStreamPiece } from "../framing/wire-json.ts";
+import { isFirstCandidate, numberField, asString } from "../read-field.ts";
+import { ReplyBuilder, parseInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
-import { answeredCall, calledTool, toolInput } from "./computer-use.ts";
+import { answerFields, resolveCalledTool, toolInput } from "./computer-use.ts";
 import { geminiError } from "./gemini-error.ts";
 import { filePart } from "./gemini-media.ts";
 import { StreamedArguments } from "./streamed-arguments.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
-import { wordsFor } from "../../core/base/wording.ts";
+import { wordEntries } from "../../core/base/wording.ts";
 
 /** @see https://ai.google.dev/api/generate-content#FinishReason */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
-  ...wordsFor("stop", "STOP"),
-  ...wordsFor("calls", "FUNCTION_CALL"), // not Gemini's own value, but that of some compatible servers
-  ...wordsFor("length", "MAX_TOKENS"),
-  ...wordsFor(
+  ...wordEntries("stop", "STOP"),
+  ...wordEntries("calls", "FUNCTION_CALL"), // not Gemini's own value, but that of some compatible servers
+  ...wordEntries("length", "MAX_TOKENS"),
+  ...wordEntries(
     "content-filter",
     "SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII MODEL_ARMOR ESCALATION PUP_LIMITED_DISABLED IMAGE_SAFETY " +
       "IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION",
   ),
-  ...wordsFor(
+  ...wordEntries(
     "error",
     "IMAGE_OTHER NO_IMAGE MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS MALFORMED_RESPONSE MISSING_THOUGHT_SIGNATURE",
   ),
-  ...wordsFor("pause", "CONTINUATION"),
+  ...wordEntries("pause", "CONTINUATION"),
 ]);
 
 /** A call whose arguments are streamed value by value. */
@@ -57,8 +57,8 @@ export class GeminiReader implements StreamDecoder {
   /** The probabilities by candidate index. */
   readonly #probabilities = new Map<number, CandidateProbability>();
   #streamed: StreamedCall | undefined;
-  #said = false;
-  #over = false;
+  #hasReply = false;
+  #isEnded = false;
 
   constructor(options: DecodeOptions = {}) {
     this.#reply = new ReplyBuilder(options);
@@ -67,62 +67,62 @@ export class GeminiReader implements StreamDecoder {
   }
 
   /** Also accepts an array of chunks, the format of a stream without `alt=sse`. */
-  whole(body: JsonValue): ModelReply {
+  readWhole(body: JsonValue): ModelReply {
     for (const chunk of isJsonArray(body) ? body : [body]) this.push(chunk);
     // retryable, as for a stream without content
-    if (!this.#said) throw new ToolError("model_failed", "The answer of Gemini is not a reply: it has no candidates.", { retryable: true });
+    if (!this.#hasReply) throw new ToolError("model_failed", "The answer of Gemini is not a reply: it has no candidates.", { retryable: true });
     this.end();
-    return this.#reply.end();
+    return this.#reply.endReply();
   }
 
   push(piece: JsonValue): readonly ModelEvent[] {
-    if (!this.#over && isJsonObject(piece)) this.#read(piece);
-    else if (!this.#over) refuseDamaged(piece);
-    return this.#reply.take();
+    if (!this.#isEnded && isJsonObject(piece)) this.#readChunk(piece);
+    else if (!this.#isEnded) checkStreamPiece(piece);
+    return this.#reply.takeEvents();
   }
 
   end(): readonly ModelEvent[] {
-    if (!this.#over) this.#close();
-    this.#reply.end();
-    return this.#reply.take();
+    if (!this.#isEnded) this.#endReply();
+    this.#reply.endReply();
+    return this.#reply.takeEvents();
   }
 
-  #read(chunk: JsonObject): void {
+  #readChunk(chunk: JsonObject): void {
     const error = geminiError(chunk);
     if (error !== undefined) throw error;
     const { candidates, promptFeedback, usageMetadata, responseId, modelVersion } = chunk;
-    this.#reply.about({ id: textOf(responseId), model: textOf(modelVersion) });
-    if (isJsonObject(usageMetadata)) this.#reply.usage(usageOf(usageMetadata));
+    this.#reply.setMetadata({ id: asString(responseId), model: asString(modelVersion) });
+    if (isJsonObject(usageMetadata)) this.#reply.addUsage(usageOf(usageMetadata));
     const { blockReason } = isJsonObject(promptFeedback) ? promptFeedback : {};
     if (typeof blockReason === "string") this.#finish("content-filter", blockReason);
     const all = isJsonArray(candidates) ? candidates : [];
-    const first = all.find(isFirst);
-    for (const candidate of all) if (isJsonObject(candidate) && candidate !== first) this.#other(candidate);
+    const first = all.find(isFirstCandidate);
+    for (const candidate of all) if (isJsonObject(candidate) && candidate !== first) this.#readOtherCandidate(candidate);
     if (!isJsonObject(first)) return;
-    this.#said = true;
+    this.#hasReply = true;
     this.#probabilityOf(0).add(first);
     const { content, finishReason, finishMessage } = first;
     const { parts } = isJsonObject(content) ? content : {};
-    for (const part of isJsonArray(parts) ? parts : []) if (isJsonObject(part)) this.#part(part);
-    if (typeof finishReason === "string" && finishReason !== "FINISH_REASON_UNSPECIFIED") this.#finishAs(finishReason, finishMessage);
+    for (const part of isJsonArray(parts) ? parts : []) if (isJsonObject(part)) this.#readPart(part);
+    if (typeof finishReason === "string" && finishReason !== "FINISH_REASON_UNSPECIFIED") this.#finishWithReason(finishReason, finishMessage);
   }
 
   /** Reads a candidate after the first. */
-  #other(candidate: JsonObject): void {
+  #readOtherCandidate(candidate: JsonObject): void {
     const { index, content } = candidate;
     if (typeof index !== "number" || index < 1) return;
-    this.#reply.otherText(index, "");
+    this.#reply.addCandidateText(index, "");
     this.#probabilityOf(index).add(candidate);
     const { parts } = isJsonObject(content) ? content : {};
     for (const part of isJsonArray(parts) ? parts : [])
-      if (isJsonObject(part) && part["thought"] !== true) this.#reply.otherText(index, textOf(part["text"]) ?? "");
+      if (isJsonObject(part) && part["thought"] !== true) this.#reply.addCandidateText(index, asString(part["text"]) ?? "");
   }
 
   #probabilityOf(index: number): CandidateProbability {
     return getOrAdd(this.#probabilities, index, () => new CandidateProbability());
   }
 
-  #finishAs(reason: string, message: JsonValue | undefined): void {
+  #finishWithReason(reason: string, message: JsonValue | undefined): void {
     const known = FINISH.get(reason) ?? "other";
     // a call of a tool that was not offered is reported like any other; its result says that the tool does not exist
     const finish = reason === "UNEXPECTED_TOOL_CALL" && this.#calls > 0 ? "stop" : known;
@@ -130,89 +130,89 @@ export class GeminiReader implements StreamDecoder {
   }
 
   #finish(finish: FinishReason, detail: string): void {
-    this.#said = true;
-    this.#reply.finish(finish, detail);
+    this.#hasReply = true;
+    this.#reply.setFinish(finish, detail);
   }
 
-  #part(part: JsonObject): void {
+  #readPart(part: JsonObject): void {
     const { functionCall, text, thought, thoughtSignature, inlineData, fileData } = part;
     const isPlain = isJsonObject(functionCall) ? Object.keys(part).length === 1 : text === undefined || isPlainText(part);
     if (thoughtSignature !== undefined || thought === true || !isPlain) this.#needsNative = true;
-    if (isJsonObject(functionCall)) return this.#call(functionCall, part);
-    this.#remember(part);
-    if (typeof text === "string") return thought === true ? this.#reply.reasoning(text) : this.#reply.text(text);
+    if (isJsonObject(functionCall)) return this.#readCall(functionCall, part);
+    this.#storePart(part);
+    if (typeof text === "string") return thought === true ? this.#reply.addReasoning(text) : this.#reply.addText(text);
     const media = filePart(inlineData, fileData);
-    if (media !== undefined) return this.#reply.media(media);
+    if (media !== undefined) return this.#reply.addMedia(media);
     this.#needsNative = true;
     const call = providerCallOf(part);
-    if (call !== undefined) this.#reply.providerCall(call);
+    if (call !== undefined) this.#reply.addProviderCall(call);
   }
 
   /** Stores a part. Consecutive pieces of text are merged; an empty text, with which streams end, is dropped because Gemini refuses it. */
-  #remember(part: JsonObject): void {
+  #storePart(part: JsonObject): void {
     if (isPlainText(part) && part["text"] === "") return;
     const last = this.#parts.at(-1);
-    const goesOn = last !== undefined && isPlainText(last) && isPlainText(part) && last["thought"] === part["thought"];
-    if (goesOn) this.#parts[this.#parts.length - 1] = { ...last, text: `${textOf(last["text"]) ?? ""}${textOf(part["text"]) ?? ""}` };
+    const isContinued = last !== undefined && isPlainText(last) && isPlainText(part) && last["thought"] === part["thought"];
+    if (isContinued) this.#parts[this.#parts.length - 1] = { ...last, text: `${asString(last["text"]) ?? ""}${asString(part["text"]) ?? ""}` };
     else this.#parts.push(part);
   }
 
-  #call(call: JsonObject, part: JsonObject): void {
+  #readCall(call: JsonObject, part: JsonObject): void {
     const { name, args, partialArgs, willContinue } = call;
     const isNew = typeof name === "string" && name !== "";
     if (isNew) {
-      this.#endStreamed(false);
-      this.#begin(call, part);
+      this.#endStreamedCall(false);
+      this.#startCall(call, part);
     } else if (this.#streamed === undefined) return;
     this.#streamed?.args.add(partialArgs);
     if (willContinue === true) return;
-    if (isNew && partialArgs === undefined) this.#endWhole(args);
-    else this.#endStreamed(true);
+    if (isNew && partialArgs === undefined) this.#endWholeCall(args);
+    else this.#endStreamedCall(true);
   }
 
-  #begin({ id, name }: JsonObject, part: JsonObject): void {
+  #startCall({ id, name }: JsonObject, part: JsonObject): void {
     const key = this.#calls++;
-    const called = textOf(name) ?? "";
-    const tool = calledTool(called, this.#toolNames);
+    const called = asString(name) ?? "";
+    const tool = resolveCalledTool(called, this.#toolNames);
     if (tool !== called) this.#needsNative = true;
-    this.#reply.open(key, { id: textOf(id), name: tool });
+    this.#reply.openCall(key, { id: asString(id), name: tool });
     this.#streamed = { key, name: called, tool, part, place: this.#parts.push(part) - 1, args: new StreamedArguments(this.#maxChars) };
   }
 
   /** Ends a call with whole arguments. Some compatible servers send them as text; text that cannot be parsed is kept, and is not a valid input. */
-  #endWhole(args: JsonValue | undefined): void {
+  #endWholeCall(args: JsonValue | undefined): void {
     const streamed = this.#streamed;
     if (streamed === undefined) return;
     this.#streamed = undefined;
-    const input = readInput(args);
+    const input = parseInput(args);
     if (args !== undefined && !isJsonObject(args)) this.#parts[streamed.place] = withArguments(streamed.part, input);
-    this.#seal(streamed, input);
+    this.#sealCall(streamed, input);
   }
 
-  #endStreamed(isTold: boolean): void {
+  #endStreamedCall(isMarkedEnd: boolean): void {
     const streamed = this.#streamed;
     if (streamed === undefined) return;
     this.#streamed = undefined;
-    const input = streamed.args.input(isTold);
+    const input = streamed.args.input(isMarkedEnd);
     this.#parts[streamed.place] = withArguments(streamed.part, input);
-    this.#seal(streamed, input);
+    this.#sealCall(streamed, input);
   }
 
-  #seal({ key, name, tool }: StreamedCall, args: JsonValue): void {
+  #sealCall({ key, name, tool }: StreamedCall, args: JsonValue): void {
     const input = toolInput(tool, name, args);
-    this.#reply.open(key, { native: answeredCall(name, tool, input) });
-    this.#reply.argumentText(key, JSON.stringify(input));
+    this.#reply.openCall(key, { native: answerFields(name, tool, input) });
+    this.#reply.addArgumentText(key, JSON.stringify(input));
     this.#reply.setInput(key, input);
-    this.#reply.seal(key);
+    this.#reply.sealCall(key);
   }
 
-  #close(): void {
-    this.#over = true;
+  #endReply(): void {
+    this.#isEnded = true;
     // the end mark of a streamed call may be missing if the message ended well
-    const { finished } = this.#reply;
-    if (finished !== undefined && endedWell(finished)) this.#endStreamed(false);
-    if (this.#needsNative) this.#reply.native({ format: GEMINI, blocks: this.#parts });
-    for (const [index, { sum }] of this.#probabilities) if (sum !== undefined) this.#reply.logProbability(index, sum);
+    const { finishReason } = this.#reply;
+    if (finishReason !== undefined && endedWell(finishReason)) this.#endStreamedCall(false);
+    if (this.#needsNative) this.#reply.setNative({ format: GEMINI, blocks: this.#parts });
+    for (const [index, { sum }] of this.#probabilities) if (sum !== undefined) this.#reply.addLogProbability(index, sum);
   }
 }
 
@@ -223,7 +223,7 @@ function isPlainText(part: JsonObject): boolean {
 
 function withArguments({ functionCall, ...rest }: JsonObject, input: JsonValue): JsonObject {
   const { willContinue: _more, partialArgs: _pieces, ...call } = isJsonObject(functionCall) ? functionCall : {};
-  return { functionCall: { ...call, args: inputObject(input) }, ...rest };
+  return { functionCall: { ...call, args: toInputObject(input) }, ...rest };
 }
 
 function providerCallOf({ executableCode, toolCall }: JsonObject): ProviderCall | undefined {
@@ -233,16 +233,16 @@ function providerCallOf({ executableCode, toolCall }: JsonObject): ProviderCall 
   }
   if (!isJsonObject(toolCall)) return undefined;
   const { id, toolType, args = {} } = toolCall;
-  return { ...(typeof id === "string" ? { id } : {}), name: textOf(toolType) ?? "toolCall", kind: "toolCall", input: args };
+  return { ...(typeof id === "string" ? { id } : {}), name: asString(toolType) ?? "toolCall", kind: "toolCall", input: args };
 }
 
 function usageOf(usage: JsonObject): Partial<TokenUsage> {
-  const thoughts = numberIn(usage, "thoughtsTokenCount");
-  const cached = numberIn(usage, "cachedContentTokenCount");
-  const prompt = numberIn(usage, "promptTokenCount");
-  const candidates = numberIn(usage, "candidatesTokenCount");
+  const thoughts = numberField(usage, "thoughtsTokenCount");
+  const cached = numberField(usage, "cachedContentTokenCount");
+  const prompt = numberField(usage, "promptTokenCount");
+  const candidates = numberField(usage, "candidatesTokenCount");
   return {
-    ...(prompt === undefined ? {} : { inputTokens: prompt + (numberIn(usage, "toolUsePromptTokenCount") ?? 0) }),
+    ...(prompt === undefined ? {} : { inputTokens: prompt + (numberField(usage, "toolUsePromptTokenCount") ?? 0) }),
     ...(candidates === undefined && thoughts === undefined ? {} : { outputTokens: (candidates ?? 0) + (thoughts ?? 0) }),
     ...omitUndefined({ cachedInputTokens: cached, reasoningTokens: thoughts }),
   };
@@ -261,12 +261,12 @@ class CandidateProbability {
 
   add(candidate: JsonObject): void {
     const { logprobsResult } = candidate;
-    const average = numberIn(candidate, "avgLogprobs");
-    const count = numberIn(candidate, "tokenCount");
+    const average = numberField(candidate, "avgLogprobs");
+    const count = numberField(candidate, "tokenCount");
     if (average !== undefined && count !== undefined) this.#average = average * count;
     const chosen = isJsonObject(logprobsResult) ? logprobsResult["chosenCandidates"] : undefined;
     for (const token of isJsonArray(chosen) ? chosen : []) {
-      const value = isJsonObject(token) ? numberIn(token, "logProbability") : undefined;
+      const value = isJsonObject(token) ? numberField(token, "logProbability") : undefined;
       if (value !== undefined) this.#tokens = (this.#tokens ?? 0) + value;
     }
   }

@@ -57,7 +57,7 @@ export class InteractionStep {
   }
 
   /** Merges the fields of a delta into the known ones, overwriting them. */
-  add(fields: JsonObject): void {
+  mergeFields(fields: JsonObject): void {
     this.#fields = { ...this.#fields, ...fields };
   }
 
@@ -68,7 +68,7 @@ export class InteractionStep {
   }
 
   /** Returns the step as it is in `steps`. @param input the parsed arguments */
-  whole(input?: JsonObject): JsonObject {
+  toStep(input?: JsonObject): JsonObject {
     return {
       ...this.#fields,
       ...(input === undefined ? {} : { arguments: input }),

@@ -3,26 +3,26 @@ import type { ContentPart } from "../../core/content.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
-import { CONTINUE_TEXT, type AskOptions } from "../alternating-turns.ts";
+import { CONTINUE_TEXT, type UserTurnOptions } from "../alternating-turns.ts";
 import {
   answerText,
   contentParts,
   contentText,
   conversationSteps,
   documentHeading,
-  inputObject,
+  toInputObject,
   isErrorAnswer,
   nativeBlocks,
-  wellFormed,
-  withReturnableName,
+  toWellFormedJson,
+  withValidName,
 } from "../conversation-steps.ts";
-import type { AssistantStep, ConversationStep, SpokenStep, WireCall } from "../conversation-steps.ts";
+import type { AssistantStep, ConversationStep, PromptStep, WireCall } from "../conversation-steps.ts";
 import { inlineMedia } from "../gemini-conversation.ts";
 import { isAcknowledged } from "./computer-use.ts";
-import { withDecisions } from "../decided-calls.ts";
-import { textOf } from "../read-field.ts";
+import { withApprovalResults } from "../decided-calls.ts";
+import { asString } from "../read-field.ts";
 import type { EncodedMessages } from "../wire-format.ts";
-import { writtenOnce } from "../written-once.ts";
+import { withStepCache } from "../written-once.ts";
 
 /** The name of the wire format. */
 export const INTERACTIONS = "gemini-interactions";
@@ -35,34 +35,34 @@ const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
  * Gemini's own steps are sent back unchanged, with thoughts and their signatures. A step of the user is put between two messages of the model, unless
  * the first paused; new models refuse a request that ends with the model's message. System messages after the beginning are written as the user's.
  */
-export function toInteractionSteps(messages: readonly ModelMessage[], { asks = false }: AskOptions = {}): EncodedMessages {
+export function toInteractionSteps(messages: readonly ModelMessage[], { mustEndWithUser = false }: UserTurnOptions = {}): EncodedMessages {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const system: JsonObject[] = [];
   const written: JsonObject[] = [];
-  const isAnswered = (): boolean => ENDS.has(written.at(-1)?.["type"]);
-  const takesNotes = (): boolean => isAnswered() || USERS.has(written.at(-1)?.["type"]);
+  const endsWithModel = (): boolean => FINAL_STEP_TYPES.has(written.at(-1)?.["type"]);
+  const writesSystemAsUser = (): boolean => endsWithModel() || USER_STEP_TYPES.has(written.at(-1)?.["type"]);
   const askToContinue = (): void => {
-    if (written.length === 0 || isAnswered()) written.push(CONTINUE);
+    if (written.length === 0 || endsWithModel()) written.push(CONTINUE);
   };
-  for (const step of withDecisions(steps)) {
-    if (step.kind === "system" && !takesNotes()) system.push(...textContent(contentText(step.content)));
+  for (const step of withApprovalResults(steps)) {
+    if (step.kind === "system" && !writesSystemAsUser()) system.push(...textContent(contentText(step.content)));
     else {
       if (step.kind === "assistant") askToContinue();
       for (const one of writeStep(step)) written.push(one);
     }
   }
-  if (asks) askToContinue();
+  if (mustEndWithUser) askToContinue();
   return { messages: written, ...(system.length === 0 ? {} : { system }), toolNames };
 }
 
 /** The types of steps with which a message ends, unless Gemini paused during its own provider-executed tools. */
-const ENDS: ReadonlySet<JsonValue | undefined> = new Set(["model_output", "function_call", "thought"]);
+const FINAL_STEP_TYPES: ReadonlySet<JsonValue | undefined> = new Set(["model_output", "function_call", "thought"]);
 /** The types of steps of the user's side. */
-const USERS: ReadonlySet<JsonValue | undefined> = new Set(["user_input", "function_result"]);
+const USER_STEP_TYPES: ReadonlySet<JsonValue | undefined> = new Set(["user_input", "function_result"]);
 const CONTINUE: JsonObject = { type: "user_input", content: [{ type: "text", text: CONTINUE_TEXT }] };
 
-const writeStep = writtenOnce((step: ConversationStep) =>
-  step.kind === "assistant" ? assistantSteps(step) : userStep(spokenContent(step)),
+const writeStep = withStepCache((step: ConversationStep) =>
+  step.kind === "assistant" ? assistantSteps(step) : userStep(promptContent(step)),
 );
 
 function assistantSteps(step: AssistantStep): readonly JsonObject[] {
@@ -70,14 +70,14 @@ function assistantSteps(step: AssistantStep): readonly JsonObject[] {
   const byId = new Map(calls.map((call) => [call.id, call]));
   const native = nativeBlocks(step, INTERACTIONS, callIdOf)
     ?.filter(isJsonObject)
-    .map((block) => withReturnableName(block, byId.get(callIdOf(block) ?? "")));
+    .map((block) => withValidName(block, byId.get(callIdOf(block) ?? "")));
   const said = textContent(contentText(content));
   const spoken: readonly JsonObject[] = native ?? [
     ...(said.length === 0 ? [] : [{ type: "model_output", content: said }]),
-    ...calls.map(({ id, name, input }) => ({ type: "function_call", id, name, arguments: inputObject(input) })),
+    ...calls.map(({ id, name, input }) => ({ type: "function_call", id, name, arguments: toInputObject(input) })),
   ];
   const names = new Map(spoken.map((block) => [callIdOf(block), block["name"]]));
-  return [...spoken, ...resultSteps(calls.map((call) => ({ ...call, name: textOf(names.get(call.id)) ?? call.name })))];
+  return [...spoken, ...resultSteps(calls.map((call) => ({ ...call, name: asString(names.get(call.id)) ?? call.name })))];
 }
 
 function callIdOf(block: JsonValue): string | undefined {
@@ -91,7 +91,7 @@ function callIdOf(block: JsonValue): string | undefined {
  */
 export function resultSteps(calls: readonly Pick<WireCall, "id" | "name" | "input" | "result">[]): readonly JsonObject[] {
   const shown = calls.flatMap(({ id, result }) => {
-    const files = isErrorAnswer(result) ? [] : (result?.content?.filter(isAttached) ?? []);
+    const files = isErrorAnswer(result) ? [] : (result?.content?.filter(isShownAfterAnswer) ?? []);
     return files.length === 0 ? [] : [...textContent(`Attachments of ${id}:`), ...files.flatMap(writeContent)];
   });
   return [...calls.map(resultStep), ...userStep(shown)];
@@ -99,8 +99,8 @@ export function resultSteps(calls: readonly Pick<WireCall, "id" | "name" | "inpu
 
 function resultStep({ id, name, input, result }: Pick<WireCall, "id" | "name" | "input" | "result">): JsonObject {
   const step = { type: "function_result", call_id: id, name, ...(isErrorAnswer(result) ? { is_error: true } : {}) };
-  const text = acknowledged(name, input, result);
-  if (isErrorAnswer(result) || result?.content?.some(isShown) !== true) return { ...step, result: text ?? answerText(result) };
+  const text = acknowledgedText(name, input, result);
+  if (isErrorAnswer(result) || result?.content?.some(isShownInAnswer) !== true) return { ...step, result: text ?? answerText(result) };
   const { content = [], ...rest } = result;
   return { ...step, result: [...textContent(text ?? answerText({ ...rest, content: [] })), ...content.flatMap(answerContent)] };
 }
@@ -110,7 +110,7 @@ function resultStep({ id, name, input, result }: Pick<WireCall, "id" | "name" | 
  *
  * @see https://ai.google.dev/gemini-api/docs/computer-use (2026-11)
  */
-function acknowledged(name: string, input: JsonValue, result: ToolResult | undefined): string | undefined {
+function acknowledgedText(name: string, input: JsonValue, result: ToolResult | undefined): string | undefined {
   if (result === undefined || !isAcknowledged(name, input, result)) return undefined;
   const { output, content: _shown, ...rest } = result;
   const fields = isErrorAnswer(result)
@@ -118,28 +118,28 @@ function acknowledged(name: string, input: JsonValue, result: ToolResult | undef
     : isJsonObject(output)
       ? output
       : { output: answerText({ ...rest, ...(output === undefined ? {} : { output }) }) };
-  return JSON.stringify(wellFormed({ ...fields, safety_acknowledgement: true }));
+  return JSON.stringify(toWellFormedJson({ ...fields, safety_acknowledgement: true }));
 }
 
 /** Whether a part may be in the answer itself. */
-function isShown(part: ContentPart): boolean {
+function isShownInAnswer(part: ContentPart): boolean {
   return inlineMedia(part)?.kind === "image";
 }
 
 /** Whether a part follows the answer: documents and audio. */
-function isAttached(part: ContentPart): boolean {
-  return !isShown(part) && inlineMedia(part) !== undefined;
+function isShownAfterAnswer(part: ContentPart): boolean {
+  return !isShownInAnswer(part) && inlineMedia(part) !== undefined;
 }
 
 function answerContent(part: ContentPart): readonly JsonObject[] {
-  return isAttached(part) ? textContent(partText(part).toWellFormed()) : writeContent(part);
+  return isShownAfterAnswer(part) ? textContent(partText(part).toWellFormed()) : writeContent(part);
 }
 
 function userStep(content: readonly JsonObject[]): readonly JsonObject[] {
   return content.length === 0 ? [] : [{ type: "user_input", content }];
 }
 
-function spokenContent({ kind, content, title }: SpokenStep): readonly JsonObject[] {
+function promptContent({ kind, content, title }: PromptStep): readonly JsonObject[] {
   const parts = contentParts(content).flatMap(writeContent);
   return kind === "document" ? [...textContent(documentHeading(title)), ...parts] : parts;
 }

@@ -21,7 +21,7 @@ export class StreamedArguments {
   readonly #raw: JsonValue[] = [];
   readonly #maxChars: number;
   #chars = 0;
-  #spoiled = false;
+  #isInvalid = false;
 
   constructor(maxChars: number) {
     this.#maxChars = maxChars;
@@ -31,8 +31,8 @@ export class StreamedArguments {
   add(pieces: JsonValue | undefined): void {
     for (const piece of isJsonArray(pieces) ? pieces : []) {
       this.#raw.push(piece);
-      if (!isJsonObject(piece)) this.#spoiled = true;
-      else if (!this.#addPiece(piece)) this.#spoiled = true;
+      if (!isJsonObject(piece)) this.#isInvalid = true;
+      else if (!this.#addPiece(piece)) this.#isInvalid = true;
     }
   }
 
@@ -42,7 +42,7 @@ export class StreamedArguments {
    * @param isEnded false if no end mark was received: then a text that should continue was cut off, and the arguments are invalid
    */
   input(isEnded: boolean): JsonValue {
-    return this.#spoiled || (!isEnded && isOpen(this.#root)) ? this.#raw : plain(this.#root);
+    return this.#isInvalid || (!isEnded && isOpen(this.#root)) ? this.#raw : toJson(this.#root);
   }
 
   #addPiece(piece: JsonObject): boolean {
@@ -52,8 +52,8 @@ export class StreamedArguments {
     this.#chars += path.length + 16 + (typeof value === "string" ? value.length : 0);
     if (this.#chars > this.#maxChars)
       throw new ToolError("too_large", `The arguments of a call have more than ${this.#maxChars} characters.`);
-    const steps = stepsOf(path);
-    return steps !== undefined && value !== undefined && put(this.#root, steps, { value, open: willContinue === true });
+    const steps = parsePath(path);
+    return steps !== undefined && value !== undefined && insertValue(this.#root, steps, { value, open: willContinue === true });
   }
 }
 
@@ -62,7 +62,7 @@ function valueOf({ stringValue, numberValue, boolValue, nullValue }: JsonObject)
   return stringValue ?? numberValue ?? boolValue;
 }
 
-function put(root: Node, steps: readonly Step[], { value, open }: Omit<Leaf, "kind">): boolean {
+function insertValue(root: Node, steps: readonly Step[], { value, open }: Omit<Leaf, "kind">): boolean {
   let at = root;
   for (const [index, step] of steps.entries()) {
     const isLast = index === steps.length - 1;
@@ -82,7 +82,7 @@ function put(root: Node, steps: readonly Step[], { value, open }: Omit<Leaf, "ki
       : typeof next === "number"
         ? { kind: "array", items: [] }
         : { kind: "object", members: new Map() };
-    if (!adopt(at, step, made)) return false;
+    if (!addChild(at, step, made)) return false;
     at = made;
   }
   return true;
@@ -94,7 +94,7 @@ function childOf(node: Node, step: Step): Node | undefined {
 }
 
 /** Adds a child. Array items must come in order: an index that leaves a gap is refused. */
-function adopt(node: Node, step: Step, child: Node): boolean {
+function addChild(node: Node, step: Step, child: Node): boolean {
   if (node.kind === "object" && typeof step === "string") {
     node.members.set(step, child);
     return true;
@@ -109,14 +109,14 @@ function isOpen(node: Node): boolean {
   return (node.kind === "array" ? node.items : [...node.members.values()]).some(isOpen);
 }
 
-function plain(node: Node): JsonValue {
+function toJson(node: Node): JsonValue {
   if (node.kind === "leaf") return node.value;
-  if (node.kind === "array") return node.items.map(plain);
-  return Object.fromEntries([...node.members].map(([key, child]) => [key, plain(child)])); // fromEntries defines own properties, even for __proto__
+  if (node.kind === "array") return node.items.map(toJson);
+  return Object.fromEntries([...node.members].map(([key, child]) => [key, toJson(child)])); // fromEntries defines own properties, even for __proto__
 }
 
 /** Returns the steps of a path such as `$.a[0].b` or `$['a b']["c"]`; undefined if it is not a path. */
-function stepsOf(path: string): readonly Step[] | undefined {
+function parsePath(path: string): readonly Step[] | undefined {
   if (!path.startsWith("$") || path.length > MAX_PATH) return undefined;
   const steps: Step[] = [];
   for (let at = 1; at < path.length;) {

@@ -1,13 +1,13 @@
 /** The thinking efforts that can be requested of Gemini, by the model's name. */
 import type { JsonObject } from "../../core/base/json.ts";
-import { effortsAs, type EffortFields } from "../reasoning-effort.ts";
+import { mapEfforts, type EffortFields } from "../reasoning-effort.ts";
 import type { ReasoningEffort } from "../../core/model.ts";
 import { NEW_MODEL } from "./gemini-model.ts";
 
 /** Models whose thinking is controlled by a token budget. */
 const WITH_BUDGET = /(?:^|\/)gemini-2\.5-/u;
 /** Models that do not think. */
-const WITHOUT = /(?:^|\/)(?:gemini-(?:1|2\.0)|gemma-[123](?!\d))/u;
+const WITHOUT_THINKING = /(?:^|\/)(?:gemini-(?:1|2\.0)|gemma-[123](?!\d))/u;
 
 /**
  * The token budget of each effort, as Google itself maps them.
@@ -26,10 +26,10 @@ const WITH_MINIMAL = /(?:^|\/)gemini-3(?:\.[0-7])?-flash/u;
  * @see https://ai.google.dev/gemini-api/docs/thinking
  */
 export function geminiLevels(model: string, write: (effort: ReasoningEffort) => JsonObject): EffortFields {
-  if (WITHOUT.test(model)) return { none: {} };
+  if (WITHOUT_THINKING.test(model)) return { none: {} };
   if (!NEW_MODEL.test(model) && WITH_BUDGET.test(model)) return {};
-  if (/(?:^|\/)gemini-3-pro/u.test(model)) return effortsAs(write, ["low", "high"]);
-  return effortsAs(write, WITH_MINIMAL.test(model) ? ["minimal", "low", "medium", "high"] : ["low", "medium", "high"]);
+  if (/(?:^|\/)gemini-3-pro/u.test(model)) return mapEfforts(write, ["low", "high"]);
+  return mapEfforts(write, WITH_MINIMAL.test(model) ? ["minimal", "low", "medium", "high"] : ["low", "medium", "high"]);
 }
 
 /** Returns the fields of `generationConfig`: a level, or a budget for models before levels. Thinking of Pro models cannot be turned off. */

@@ -2,14 +2,14 @@
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelEvent, ModelReply } from "../../core/model.ts";
-import { inputObject } from "../conversation-steps.ts";
+import { toInputObject } from "../conversation-steps.ts";
 import { chatError } from "../openai-chat/chat-error.ts";
-import { finishReason } from "../openai-chat/finish-reason.ts";
+import { toFinishReason } from "../openai-chat/finish-reason.ts";
 import { tokenCounts } from "../read-field.ts";
-import { ReplyBuilder, readInput } from "../reply-builder.ts";
+import { ReplyBuilder, parseInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 
-export const FORMAT = "ollama-chat";
+export const OLLAMA_CHAT = "ollama-chat";
 
 /** Reads one reply; not reusable. */
 export class OllamaReader implements StreamDecoder {
@@ -22,72 +22,72 @@ export class OllamaReader implements StreamDecoder {
     this.#builder = new ReplyBuilder(options);
   }
 
-  whole(body: JsonValue): ModelReply {
-    if (isJsonObject(body)) this.#line(body);
+  readWhole(body: JsonValue): ModelReply {
+    if (isJsonObject(body)) this.#readLine(body);
     if (!isJsonObject(body) || !isJsonObject(body["message"]))
       throw new ToolError("model_failed", "The provider's answer is not a reply of Ollama: it has no message.");
-    if (this.#builder.finished === undefined) this.#builder.finish("stop");
-    return this.#finish();
+    if (this.#builder.finishReason === undefined) this.#builder.setFinish("stop");
+    return this.#buildReply();
   }
 
   push(piece: JsonValue): readonly ModelEvent[] {
-    if (isJsonObject(piece)) this.#line(piece);
+    if (isJsonObject(piece)) this.#readLine(piece);
     else if (typeof piece === "string") throw new ToolError("model_failed", "The provider sent a line of its reply that is not JSON.");
-    return this.#builder.take();
+    return this.#builder.takeEvents();
   }
 
   get isOver(): boolean {
-    return this.#builder.finished !== undefined;
+    return this.#builder.finishReason !== undefined;
   }
 
   end(): readonly ModelEvent[] {
-    this.#finish();
-    return this.#builder.take();
+    this.#buildReply();
+    return this.#builder.takeEvents();
   }
 
-  #line(line: JsonObject): void {
+  #readLine(line: JsonObject): void {
     const { error, message, model, done, done_reason: reason, prompt_eval_count: input, eval_count: output } = line;
     if (error !== undefined && error !== null) throw chatError(error, "Ollama");
-    if (this.#builder.finished !== undefined) return;
-    if (typeof model === "string") this.#builder.about({ model });
-    if (isJsonObject(message)) this.#message(message);
+    if (this.#builder.finishReason !== undefined) return;
+    if (typeof model === "string") this.#builder.setMetadata({ model });
+    if (isJsonObject(message)) this.#readMessage(message);
     if (done !== true) return;
     const word = typeof reason === "string" && reason !== "" ? reason : undefined;
-    this.#builder.finish(word === undefined ? "stop" : finishReason(word), word);
-    this.#builder.usage(tokenCounts({ inputTokens: input, outputTokens: output }));
+    this.#builder.setFinish(word === undefined ? "stop" : toFinishReason(word), word);
+    this.#builder.addUsage(tokenCounts({ inputTokens: input, outputTokens: output }));
   }
 
-  #message({ content, thinking, tool_calls: calls }: JsonObject): void {
+  #readMessage({ content, thinking, tool_calls: calls }: JsonObject): void {
     if (typeof thinking === "string") {
       this.#thinking.push(thinking);
-      this.#builder.reasoning(thinking);
+      this.#builder.addReasoning(thinking);
     }
     if (typeof content === "string") {
       this.#text.push(content);
-      this.#builder.text(content);
+      this.#builder.addText(content);
     }
-    if (isJsonArray(calls)) for (const call of calls) if (isJsonObject(call)) this.#call(call);
+    if (isJsonArray(calls)) for (const call of calls) if (isJsonObject(call)) this.#readCall(call);
   }
 
   /** Reads a call; each is received whole, and so sealed at once. */
-  #call(call: JsonObject): void {
+  #readCall(call: JsonObject): void {
     const { id, function: said } = call;
     const fields = isJsonObject(said) ? said : {};
     const { name, arguments: input } = fields;
     if (typeof name !== "string") return;
-    const key = this.#calls.push({ ...call, function: { ...fields, arguments: inputObject(readInput(input)) } });
-    this.#builder.open(key, { id: typeof id === "string" ? id : undefined, name });
+    const key = this.#calls.push({ ...call, function: { ...fields, arguments: toInputObject(parseInput(input)) } });
+    this.#builder.openCall(key, { id: typeof id === "string" ? id : undefined, name });
     this.#builder.setInput(key, input ?? {});
-    this.#builder.seal(key);
+    this.#builder.sealCall(key);
   }
 
   /** Ends the reply. The model's reasoning is kept in the native message if the reply has calls. */
-  #finish(): ModelReply {
+  #buildReply(): ModelReply {
     const thinking = this.#thinking.join("");
     if (thinking !== "" && this.#calls.length > 0) {
       const message = { role: "assistant", content: this.#text.join(""), thinking, tool_calls: [...this.#calls] };
-      this.#builder.native({ format: FORMAT, blocks: [message] });
+      this.#builder.setNative({ format: OLLAMA_CHAT, blocks: [message] });
     }
-    return this.#builder.end();
+    return this.#builder.endReply();
   }
 }

@@ -1,7 +1,7 @@
 /** Assembles the calls of a Chat Completions message from pieces, which each server assigns to their call in its own way. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ReplyBuilder } from "../reply-builder.ts";
-import { JsonEnd } from "./json-end.ts";
+import { JsonEndDetector } from "./json-end.ts";
 
 interface ChatCall {
   readonly key: number;
@@ -12,8 +12,8 @@ interface ChatCall {
   /** Arguments that were sent as JSON instead of text. */
   input: JsonValue | undefined;
   /** Detects the end of the arguments. `seen` is the number of pieces it has processed, which is done only when another call begins. */
-  readonly end: JsonEnd;
-  seen: number;
+  readonly end: JsonEndDetector;
+  processedPieces: number;
   sealed: boolean;
   kept: JsonObject;
 }
@@ -50,9 +50,9 @@ export class ChatCalls {
     for (const [position, entry] of entries.entries()) {
       if (!isJsonObject(entry)) continue;
       const piece = readPiece(entry);
-      const found = whole ? undefined : this.#find(piece, position);
-      const call = found ?? this.#begin(piece);
-      this.#fill(call, piece);
+      const found = whole ? undefined : this.#findCall(piece, position);
+      const call = found ?? this.#startCall(piece);
+      this.#addPiece(call, piece);
       for (const field of this.#keptFields) {
         const value = entry[field];
         if (value !== undefined && value !== null) call.kept = { ...call.kept, [field]: value };
@@ -63,7 +63,7 @@ export class ChatCalls {
   /** Adds the single call of the older `function_call`. */
   addLegacy(functionCall: JsonObject): void {
     const piece = readPiece({ function: functionCall });
-    this.#fill(this.#calls.at(-1) ?? this.#begin(piece), piece);
+    this.#addPiece(this.#calls.at(-1) ?? this.#startCall(piece), piece);
   }
 
   get hasCalls(): boolean {
@@ -71,12 +71,12 @@ export class ChatCalls {
   }
 
   /** Whether some call has more than Haft's types can express. */
-  get hasMore(): boolean {
+  get needsNative(): boolean {
     return this.#calls.some(({ custom, kept }) => custom || Object.keys(kept).length > 0);
   }
 
   /** Returns the calls as `tool_calls` of a message of the conversation. */
-  written(): readonly JsonObject[] {
+  toToolCalls(): readonly JsonObject[] {
     return this.#calls.map(({ id, name, custom, pieces, input, kept }) => {
       const text = input === undefined ? pieces.join("") : JSON.stringify(input);
       if (custom) return { id, type: "custom", custom: { name, input: text }, ...kept };
@@ -84,16 +84,16 @@ export class ChatCalls {
     });
   }
 
-  #find({ index, id, name, input }: Piece, position: number): ChatCall | undefined {
-    const call = this.#named(index, id, name, position);
+  #findCall({ index, id, name, input }: Piece, position: number): ChatCall | undefined {
+    const call = this.#findKnownCall(index, id, name, position);
     if (call === undefined || name === "" || call.name === "") return call;
     if (id !== "" && call.id !== "" && (id !== call.id || index !== undefined)) return id === call.id ? call : undefined;
     // a repeated name without arguments does not begin a new call
-    const isMore = input === undefined || input === null || input === "" || !isWhole(call);
+    const isMore = input === undefined || input === null || input === "" || !isCompleteCall(call);
     return call.name === name && isMore ? call : undefined;
   }
 
-  #named(index: number | undefined, id: string, name: string, position: number): ChatCall | undefined {
+  #findKnownCall(index: number | undefined, id: string, name: string, position: number): ChatCall | undefined {
     if (index !== undefined) return this.#byIndex.get(index);
     const known = this.#byId.get(id);
     if (known !== undefined) return known;
@@ -104,14 +104,14 @@ export class ChatCalls {
   sealAll(): void {
     for (const call of this.#open) call.sealed = true;
     this.#open = [];
-    this.#builder.sealAll();
+    this.#builder.sealAllCalls();
   }
 
-  #begin({ index, custom, id, name }: Piece): ChatCall {
+  #startCall({ index, custom, id, name }: Piece): ChatCall {
     this.#open = this.#open.filter((call) => {
-      if (!isWhole(call)) return true;
+      if (!isCompleteCall(call)) return true;
       call.sealed = true;
-      this.#builder.seal(call.key);
+      this.#builder.sealCall(call.key);
       return false;
     });
     const key = this.#calls.length;
@@ -122,28 +122,28 @@ export class ChatCalls {
       name: "",
       pieces: [],
       input: undefined,
-      end: new JsonEnd(),
-      seen: 0,
+      end: new JsonEndDetector(),
+      processedPieces: 0,
       sealed: false,
       kept: {},
     };
-    this.#builder.open(key, { id, name, kind: custom ? "custom" : "function" });
+    this.#builder.openCall(key, { id, name, kind: custom ? "custom" : "function" });
     this.#calls.push(call);
     this.#open.push(call);
     if (index !== undefined) this.#byIndex.set(index, call);
     return call;
   }
 
-  #fill(call: ChatCall, { id, name, input }: Piece): void {
+  #addPiece(call: ChatCall, { id, name, input }: Piece): void {
     if (call.sealed) return;
     if (call.id === "" && id !== "") this.#byId.set(id, call);
     call.id ||= id;
     call.name ||= name;
-    this.#builder.open(call.key, { id: call.id, name: call.name });
+    this.#builder.openCall(call.key, { id: call.id, name: call.name });
     if (input === undefined || input === null || input === "") return;
     if (typeof input === "string") {
       call.pieces.push(input);
-      this.#builder.argumentText(call.key, input);
+      this.#builder.addArgumentText(call.key, input);
     } else {
       call.input = input;
       this.#builder.setInput(call.key, input);
@@ -168,15 +168,15 @@ function readPiece(entry: JsonObject): Piece {
 /** Whether a piece is of a custom call: decided by its type, else by which field has content, as some servers send both, one of them empty. */
 function isCustomPiece({ type, function: plain, custom }: JsonObject): boolean {
   if (type === "custom" || type === "function") return type === "custom";
-  return saysAnything(custom) && !saysAnything(plain);
+  return hasFields(custom) && !hasFields(plain);
 }
 
-function saysAnything(holder: JsonValue | undefined): boolean {
+function hasFields(holder: JsonValue | undefined): boolean {
   return isJsonObject(holder) && Object.keys(holder).length > 0;
 }
 
-function isWhole(call: ChatCall): boolean {
+function isCompleteCall(call: ChatCall): boolean {
   if (call.input !== undefined) return true;
-  for (; call.seen < call.pieces.length; call.seen++) call.end.push(call.pieces[call.seen] ?? "");
+  for (; call.processedPieces < call.pieces.length; call.processedPieces++) call.end.push(call.pieces[call.processedPieces] ?? "");
   return call.end.reached;
 }

@@ -6,8 +6,8 @@ import { providerError } from "../provider-error.ts";
 /** Converts the error in `error`, an object with a code or only a text. */
 export function chatError(error: JsonValue, provider = "The model's provider"): ToolError {
   const { code, type, status, message = error } = isJsonObject(error) ? error : {};
-  const words = [code, type, status].flatMap((word) => (typeof word === "string" || typeof word === "number" ? [String(word)] : []));
+  const codes = [code, type, status].flatMap((word) => (typeof word === "string" || typeof word === "number" ? [String(word)] : []));
   const text = valueText(message);
-  const said = words.length === 0 ? "" : ` (${words.join(", ")})`;
-  return providerError({ report: `${provider} reports an error${said}: ${text}`, words, text });
+  const said = codes.length === 0 ? "" : ` (${codes.join(", ")})`;
+  return providerError({ report: `${provider} reports an error${said}: ${text}`, codes, text });
 }

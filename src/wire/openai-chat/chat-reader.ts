@@ -3,13 +3,13 @@ import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { endedWell, type ModelEvent, type ModelReply, type TokenUsage } from "../../core/model.ts";
 import type { ChatVariant } from "../chat-variants.ts";
-import { isFirst, nonEmptyText } from "../read-field.ts";
+import { isFirstCandidate, asNonEmptyString } from "../read-field.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ChatCalls } from "./chat-calls.ts";
 import { chatError } from "./chat-error.ts";
-import { refuseDamaged } from "../framing/wire-json.ts";
-import { finishReason } from "./finish-reason.ts";
+import { checkStreamPiece } from "../framing/wire-json.ts";
+import { toFinishReason } from "./finish-reason.ts";
 import { ReasoningDetails } from "./reasoning-details.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -29,25 +29,25 @@ export class ChatReader implements StreamDecoder {
   readonly #reasoning: string[] = [];
   readonly #refusal: string[] = [];
   #kept: JsonObject = {};
-  #isKnown = false;
+  #hasMetadata = false;
   /** Whether the message is sent as deltas. */
-  #inDeltas = false;
+  #hasDeltas = false;
   #done = false;
   #ended = false;
   readonly #sink: ContentSink = {
     text: (text) => {
       this.#text.push(text);
-      this.#builder.text(text);
+      this.#builder.addText(text);
     },
     reasoning: (text) => {
       this.#reasoning.push(text);
-      this.#builder.reasoning(text);
+      this.#builder.addReasoning(text);
     },
     refusal: (text) => {
       this.#refusal.push(text);
-      this.#builder.text(text);
+      this.#builder.addText(text);
     },
-    media: (part) => this.#builder.media(part),
+    media: (part) => this.#builder.addMedia(part),
   };
 
   constructor(variant: ChatVariant, options?: DecodeOptions) {
@@ -57,19 +57,19 @@ export class ChatReader implements StreamDecoder {
   }
 
   /** @throws ToolError for a body that is an error, or not a reply */
-  whole(body: JsonValue): ModelReply {
-    if (isJsonObject(body)) this.#chunk(body, true);
+  readWhole(body: JsonValue): ModelReply {
+    if (isJsonObject(body)) this.#readChunk(body, true);
     if (!isJsonObject(body) || !isJsonArray(body["choices"]) || body["choices"].length === 0)
       throw new ToolError("model_failed", "The provider's answer is not a reply of Chat Completions: it has no choices.");
     this.#done = true;
-    return this.#finish();
+    return this.#buildReply();
   }
 
   push(piece: JsonValue): readonly ModelEvent[] {
-    if (isJsonObject(piece)) this.#chunk(piece, false);
+    if (isJsonObject(piece)) this.#readChunk(piece, false);
     else if (typeof piece === "string" && piece.trim() === "[DONE]") this.#done = true;
-    else if (!this.#done) refuseDamaged(piece);
-    return this.#builder.take();
+    else if (!this.#done) checkStreamPiece(piece);
+    return this.#builder.takeEvents();
   }
 
   get isOver(): boolean {
@@ -77,60 +77,60 @@ export class ChatReader implements StreamDecoder {
   }
 
   end(): readonly ModelEvent[] {
-    this.#finish();
-    return this.#builder.take();
+    this.#buildReply();
+    return this.#builder.takeEvents();
   }
 
-  #chunk(chunk: JsonObject, whole: boolean): void {
+  #readChunk(chunk: JsonObject, whole: boolean): void {
     const { error, object, id, model, choices } = chunk;
     if (error !== undefined && error !== null) throw chatError(error);
     if (object === "error") throw chatError(chunk);
-    if (!this.#isKnown) this.#about(nonEmptyText(id), nonEmptyText(model));
+    if (!this.#hasMetadata) this.#setMetadata(asNonEmptyString(id), asNonEmptyString(model));
     const usage = chatUsage(chunk);
-    if (usage !== undefined) this.#builder.usage(usage);
+    if (usage !== undefined) this.#builder.addUsage(usage);
     const all = isJsonArray(choices) ? choices : [];
-    const choice = all.find(isFirst);
-    for (const other of all) if (isJsonObject(other) && other !== choice) this.#other(other);
+    const choice = all.find(isFirstCandidate);
+    for (const other of all) if (isJsonObject(other) && other !== choice) this.#readOtherChoice(other);
     if (!isJsonObject(choice)) return;
     if (isJsonObject(choice["error"])) throw chatError(choice["error"]);
-    const message = this.#messageOf(choice);
-    if (isJsonObject(message)) this.#message(message, whole);
-    readLogProbability(choice, (sum) => this.#builder.logProbability(0, sum));
-    const reason = nonEmptyText(choice["finish_reason"]);
-    if (reason !== undefined && this.#builder.finished === undefined) this.#seal(reason);
+    const message = this.#pickMessage(choice);
+    if (isJsonObject(message)) this.#readMessage(message, whole);
+    readLogProbability(choice, (sum) => this.#builder.addLogProbability(0, sum));
+    const reason = asNonEmptyString(choice["finish_reason"]);
+    if (reason !== undefined && this.#builder.finishReason === undefined) this.#setFinish(reason);
   }
 
   /** Returns the delta or message to read. Some servers stream a whole message with an empty delta; others repeat the message after its deltas. */
-  #messageOf({ delta, message }: JsonObject): JsonValue | undefined {
+  #pickMessage({ delta, message }: JsonObject): JsonValue | undefined {
     const says = isJsonObject(delta) && Object.entries(delta).some(([key, value]) => key !== "role" && value !== null && value !== "");
-    this.#inDeltas ||= says;
-    return says || this.#inDeltas ? delta : (message ?? delta);
+    this.#hasDeltas ||= says;
+    return says || this.#hasDeltas ? delta : (message ?? delta);
   }
 
-  #other(choice: JsonObject): void {
+  #readOtherChoice(choice: JsonObject): void {
     const { index, delta, message = delta } = choice;
     if (typeof index !== "number" || index < 1) return;
-    const text = (said: string): void => this.#builder.otherText(index, said);
-    this.#builder.otherText(index, "");
+    const text = (said: string): void => this.#builder.addCandidateText(index, said);
+    this.#builder.addCandidateText(index, "");
     if (isJsonObject(message)) readContent(message["content"], { text, refusal: text, reasoning: () => {}, media: () => {} });
-    readLogProbability(choice, (sum) => this.#builder.logProbability(index, sum));
+    readLogProbability(choice, (sum) => this.#builder.addLogProbability(index, sum));
   }
 
   /** Records id and model, which every chunk repeats. */
-  #about(id: string | undefined, model: string | undefined): void {
-    this.#builder.about({ id, model });
-    this.#isKnown = id !== undefined && model !== undefined;
+  #setMetadata(id: string | undefined, model: string | undefined): void {
+    this.#builder.setMetadata({ id, model });
+    this.#hasMetadata = id !== undefined && model !== undefined;
   }
 
-  #message(message: JsonObject, whole: boolean): void {
+  #readMessage(message: JsonObject, whole: boolean): void {
     const { content, refusal, tool_calls: calls, function_call: legacy, reasoning_details: details, images, audio } = message;
     this.#sink.reasoning(
-      nonEmptyText(message["reasoning_content"]) ?? nonEmptyText(message["reasoning"]) ?? nonEmptyText(message["thinking"]) ?? "",
+      asNonEmptyString(message["reasoning_content"]) ?? asNonEmptyString(message["reasoning"]) ?? asNonEmptyString(message["thinking"]) ?? "",
     );
     if (isJsonArray(details)) for (const detail of details) this.#details.add(detail);
     readContent(content, this.#sink);
     if (typeof refusal === "string") this.#sink.refusal(refusal);
-    if (isJsonObject(audio)) this.#sink.text(nonEmptyText(audio["transcript"]) ?? "");
+    if (isJsonObject(audio)) this.#sink.text(asNonEmptyString(audio["transcript"]) ?? "");
     if (isJsonArray(images)) for (const image of images) if (isJsonObject(image)) readImage(image, this.#sink);
     if (isJsonArray(calls)) this.#calls.add(calls, whole);
     if (isJsonObject(legacy)) this.#calls.addLegacy(legacy);
@@ -140,9 +140,9 @@ export class ChatReader implements StreamDecoder {
     }
   }
 
-  #seal(reason: string): void {
-    const finish = finishReason(reason);
-    this.#builder.finish(finish === "stop" && this.#isRefusal ? "refusal" : finish, reason);
+  #setFinish(reason: string): void {
+    const finish = toFinishReason(reason);
+    this.#builder.setFinish(finish === "stop" && this.#isRefusal ? "refusal" : finish, reason);
     if (endedWell(finish) && !this.#isRefusal) this.#calls.sealAll();
   }
 
@@ -150,27 +150,27 @@ export class ChatReader implements StreamDecoder {
     return this.#refusal.some((text) => text !== "") && !this.#calls.hasCalls;
   }
 
-  #finish(): ModelReply {
+  #buildReply(): ModelReply {
     if (!this.#ended) {
       this.#ended = true;
-      if (this.#builder.finished === undefined && this.#done) this.#builder.finish(this.#isRefusal ? "refusal" : "stop");
-      const native = this.#native();
-      if (native !== undefined) this.#builder.native({ format: this.#variant.name, blocks: [native] });
+      if (this.#builder.finishReason === undefined && this.#done) this.#builder.setFinish(this.#isRefusal ? "refusal" : "stop");
+      const native = this.#buildNativeMessage();
+      if (native !== undefined) this.#builder.setNative({ format: this.#variant.name, blocks: [native] });
     }
-    return this.#builder.end();
+    return this.#builder.endReply();
   }
 
   /** Returns the message to be sent back; undefined if Haft's types can express all of it. */
-  #native(): JsonObject | undefined {
+  #buildNativeMessage(): JsonObject | undefined {
     const refusal = this.#refusal.join("");
     const extra = { ...(refusal === "" ? {} : { refusal }), ...this.#kept, ...this.#reasoningFields() };
-    if (Object.keys(extra).length === 0 && !this.#calls.hasMore) return undefined;
+    if (Object.keys(extra).length === 0 && !this.#calls.needsNative) return undefined;
     const text = this.#text.join("");
     return {
       role: "assistant",
       content: text === "" && (this.#calls.hasCalls || refusal !== "") ? null : text,
       ...extra,
-      ...(this.#calls.hasCalls ? { tool_calls: this.#calls.written() } : {}),
+      ...(this.#calls.hasCalls ? { tool_calls: this.#calls.toToolCalls() } : {}),
     };
   }
 
@@ -181,12 +181,12 @@ export class ChatReader implements StreamDecoder {
     if (rule.field === "reasoning_details" && blocks.length > 0) return { reasoning_details: blocks };
     const reasoning = this.#reasoning.join("");
     if (reasoning === "") return {};
-    if (rule.field === "chunks") return { content: chunks(reasoning, this.#text.join("")) };
+    if (rule.field === "chunks") return { content: reasoningChunks(reasoning, this.#text.join("")) };
     return { [rule.field === "reasoning_details" ? "reasoning" : rule.field]: reasoning };
   }
 }
 
-function chunks(thinking: string, text: string): readonly JsonObject[] {
+function reasoningChunks(thinking: string, text: string): readonly JsonObject[] {
   const thought = { type: "thinking", thinking: [{ type: "text", text: thinking }] };
   return text === "" ? [thought] : [thought, { type: "text", text }];
 }
@@ -202,14 +202,14 @@ function chatUsage(chunk: JsonObject): Partial<TokenUsage> | undefined {
 }
 
 function readUsage(usage: JsonObject): Partial<TokenUsage> {
-  const input = count(usage, "prompt_tokens") ?? count(usage, "input_tokens");
-  const written = count(usage, "completion_tokens") ?? count(usage, "output_tokens");
-  const total = count(usage, "total_tokens") ?? 0;
+  const input = countField(usage, "prompt_tokens") ?? countField(usage, "input_tokens");
+  const written = countField(usage, "completion_tokens") ?? countField(usage, "output_tokens");
+  const total = countField(usage, "total_tokens") ?? 0;
   const inputDetails = usage["prompt_tokens_details"];
   const outputDetails = usage["completion_tokens_details"];
-  const cached = count(inputDetails, "cached_tokens") ?? count(usage, "prompt_cache_hit_tokens") ?? count(usage, "cached_tokens");
-  const cacheWrite = count(inputDetails, "cache_write_tokens");
-  const reasoning = count(outputDetails, "reasoning_tokens");
+  const cached = countField(inputDetails, "cached_tokens") ?? countField(usage, "prompt_cache_hit_tokens") ?? countField(usage, "cached_tokens");
+  const cacheWrite = countField(inputDetails, "cache_write_tokens");
+  const reasoning = countField(outputDetails, "reasoning_tokens");
   return omitUndefined({
     inputTokens: input,
     // xAI and Gemini count reasoning tokens only in the total
@@ -220,7 +220,7 @@ function readUsage(usage: JsonObject): Partial<TokenUsage> {
   });
 }
 
-function count(value: JsonValue | undefined, key: string): number | undefined {
+function countField(value: JsonValue | undefined, key: string): number | undefined {
   const number = isJsonObject(value) ? value[key] : undefined;
   return typeof number === "number" && number >= 0 ? number : undefined;
 }
@@ -233,12 +233,12 @@ function count(value: JsonValue | undefined, key: string): number | undefined {
 function readLogProbability({ logprobs }: JsonObject, tell: (sum: number) => void): void {
   if (!isJsonObject(logprobs)) return;
   const { content, refusal, token_logprobs: plain } = logprobs;
-  const values = [content, refusal, plain].flatMap((tokens) => (isJsonArray(tokens) ? tokens.map(valueOf) : []));
+  const values = [content, refusal, plain].flatMap((tokens) => (isJsonArray(tokens) ? tokens.map(logProbabilityOf) : []));
   const known = values.filter((value) => value !== undefined);
   if (known.length > 0) tell(known.reduce((sum, value) => sum + value, 0));
 }
 
-function valueOf(token: JsonValue): number | undefined {
+function logProbabilityOf(token: JsonValue): number | undefined {
   const value = isJsonObject(token) ? token["logprob"] : token;
   return typeof value === "number" ? value : undefined;
 }

@@ -24,6 +24,6 @@ const BY_WORD: ReadonlyMap<string, FinishReason> = new Map(
 );
 
 /** Returns the meaning of a provider's finish reason; `other` for an unknown one. Case, and hyphen or underscore, make no difference. */
-export function finishReason(word: string): FinishReason {
+export function toFinishReason(word: string): FinishReason {
   return BY_WORD.get(word.toLowerCase().replaceAll("-", "_")) ?? "other";
 }

@@ -2,7 +2,7 @@
 
 const MARKS = /["\\{}[\]]/gu;
 
-export class JsonEnd {
+export class JsonEndDetector {
   #depth = 0;
   #inString = false;
   /** Whether the last piece ended after a backslash. */

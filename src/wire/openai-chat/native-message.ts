@@ -1,6 +1,6 @@
 /** A model's message as its provider made it, for formats in which it is one message with `tool_calls`. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { withReturnableName, type AssistantStep, type WireCall } from "../conversation-steps.ts";
+import { withValidName, type AssistantStep, type WireCall } from "../conversation-steps.ts";
 
 /**
  * Returns the message with the calls that the conversation still has, each with the id that its result refers to; undefined if it must be written
@@ -17,19 +17,19 @@ export function nativeMessage(step: AssistantStep, format: string): JsonObject |
   if (isNameless && made.every((call) => callId(call) === ""))
     return made.length === 0
       ? message
-      : { ...message, tool_calls: made.map((one, index) => (isJsonObject(one) ? returnable(one, calls[index]) : one)) };
+      : { ...message, tool_calls: made.map((one, index) => (isJsonObject(one) ? withValidCallName(one, calls[index]) : one)) };
   const known = new Map(calls.map((call) => [call.providerId, call]));
   if (known.size !== calls.length) return undefined;
   const kept = made.flatMap((one) => {
     const call = known.get(callId(one));
-    return call === undefined || !isJsonObject(one) ? [] : [{ ...returnable(one, call), id: call.id }];
+    return call === undefined || !isJsonObject(one) ? [] : [{ ...withValidCallName(one, call), id: call.id }];
   });
   return kept.length === 0 || kept.length !== calls.length ? undefined : { ...rest, tool_calls: kept };
 }
 
-function returnable(made: JsonObject, call: WireCall | undefined): JsonObject {
+function withValidCallName(made: JsonObject, call: WireCall | undefined): JsonObject {
   const { function: said } = made;
-  return isJsonObject(said) ? { ...made, function: withReturnableName(said, call) } : made;
+  return isJsonObject(said) ? { ...made, function: withValidName(said, call) } : made;
 }
 
 /** Returns the id of a call; an empty string if it has none. */

@@ -2,7 +2,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { addTo } from "../../core/base/add-to.ts";
 
-const GROWING = ["text", "summary", "data"] as const;
+const TEXT_FIELDS = ["text", "summary", "data"] as const;
 
 interface Block {
   fields: JsonObject;
@@ -17,10 +17,10 @@ export class ReasoningDetails {
     if (!isJsonObject(piece)) return;
     const last = this.#blocks.at(-1);
     const isSame = last !== undefined && piece["index"] !== undefined && last.fields["index"] === piece["index"];
-    const block = isSame && last.fields["type"] === piece["type"] ? last : this.#begin();
+    const block = isSame && last.fields["type"] === piece["type"] ? last : this.#startBlock();
     const given = Object.entries(piece).filter(([, value]) => value !== null);
     block.fields = { ...block.fields, ...Object.fromEntries(given) };
-    for (const key of GROWING) {
+    for (const key of TEXT_FIELDS) {
       const text = piece[key];
       if (typeof text !== "string") continue;
       addTo(block.pieces, key, text);
@@ -34,7 +34,7 @@ export class ReasoningDetails {
     });
   }
 
-  #begin(): Block {
+  #startBlock(): Block {
     const block: Block = { fields: {}, pieces: new Map() };
     this.#blocks.push(block);
     return block;

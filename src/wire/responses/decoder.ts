@@ -4,25 +4,25 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../.
 import type { FinishReason, ModelEvent, ModelReply } from "../../core/model.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
-import { FORMAT } from "./input-items.ts";
+import { OPENAI_RESPONSES } from "./input-items.ts";
 import {
-  answeredItem,
+  answerFields,
   callKind,
-  isUnknown,
+  isUnknownItem,
   itemId,
   itemInput,
   itemName,
   itemRole,
   itemType,
-  madeImage,
+  generatedImage,
   needsNative,
   providerCallOf,
 } from "./items.ts";
-import { textOf } from "../read-field.ts";
-import { refuseDamaged } from "../framing/wire-json.ts";
+import { asString } from "../read-field.ts";
+import { checkStreamPiece } from "../framing/wire-json.ts";
 import { responseError } from "./response-error.ts";
 import { readUsage } from "./usage.ts";
-import { Wording } from "./wording.ts";
+import { TextAssembler } from "./wording.ts";
 
 const MAX_ITEMS = 65_536;
 
@@ -41,101 +41,101 @@ export class ResponsesDecoder implements StreamDecoder {
   readonly #options: DecodeOptions;
   readonly #builder: ReplyBuilder;
   #slots: Slot[] = [];
-  #byPlace = new Map<string | number, Slot>();
+  #slotByPosition = new Map<string | number, Slot>();
   #providerSlots: Slot[] = [];
   /** Number of provider-executed calls that were reported. */
-  #providerTold = 0;
-  #words: Wording;
+  #reportedProviderCalls = 0;
+  #text: TextAssembler;
   #responseId: string | undefined;
-  #refused = false;
+  #isRefused = false;
   /** Whether an item has the status `incomplete`. */
-  #cutOff = false;
-  #over = false;
+  #isCutOff = false;
+  #isEnded = false;
 
   constructor(options: DecodeOptions = {}) {
     this.#options = options;
     this.#builder = new ReplyBuilder(options);
-    this.#words = new Wording(this.#builder);
+    this.#text = new TextAssembler(this.#builder);
   }
 
   push(piece: JsonValue): readonly ModelEvent[] {
-    if (isJsonObject(piece) && !this.#over) this.#event(piece);
-    else if (!this.#over) refuseDamaged(piece);
-    return this.#builder.take();
+    if (isJsonObject(piece) && !this.#isEnded) this.#readEvent(piece);
+    else if (!this.#isEnded) checkStreamPiece(piece);
+    return this.#builder.takeEvents();
   }
 
   get isOver(): boolean {
-    return this.#over;
+    return this.#isEnded;
   }
 
   end(): readonly ModelEvent[] {
-    this.#over = true;
-    this.#builder.end();
-    return this.#builder.take();
+    this.#isEnded = true;
+    this.#builder.endReply();
+    return this.#builder.takeEvents();
   }
 
   /** @throws ToolError */
-  whole(response: JsonObject): ModelReply {
-    this.#ended(response);
-    return this.#builder.end();
+  readWhole(response: JsonObject): ModelReply {
+    this.#endResponse(response);
+    return this.#builder.endReply();
   }
 
-  #event(event: JsonObject): void {
-    const type = textOf(event["type"]) ?? "";
+  #readEvent(event: JsonObject): void {
+    const type = asString(event["type"]) ?? "";
     if (type === "error" || type === "response.failed" || type === "response.error") throw responseError(event);
     const { response, item } = event;
-    if (isJsonObject(response)) this.#response(type, response);
-    else if (type === "response.output_item.added" && isJsonObject(item)) this.#added(this.#newSlot(event, item), item);
-    else if (type === "response.output_item.done" && isJsonObject(item)) this.#done(this.#slotOf(event, item), item);
-    else this.#delta(type, event);
+    if (isJsonObject(response)) this.#readResponseEvent(type, response);
+    else if (type === "response.output_item.added" && isJsonObject(item)) this.#addItem(this.#newSlot(event, item), item);
+    else if (type === "response.output_item.done" && isJsonObject(item)) this.#finishItem(this.#slotOf(event, item), item);
+    else this.#readDelta(type, event);
   }
 
-  #response(type: string, response: JsonObject): void {
-    if (type === "response.created") this.#created(textOf(response["id"]));
+  #readResponseEvent(type: string, response: JsonObject): void {
+    if (type === "response.created") this.#startResponse(asString(response["id"]));
     else if (type === "response.completed" || type === "response.incomplete" || type === "response.cancelled" || type === "response.done") {
-      this.#ended(response);
-      this.#over = true;
+      this.#endResponse(response);
+      this.#isEnded = true;
     }
   }
 
   /** A second `response.created` before the end begins another message, which replaces the first. */
-  #created(id: string | undefined): void {
+  #startResponse(id: string | undefined): void {
     if (this.#slots.length > 0 && id !== this.#responseId) {
-      this.#builder.void("The provider restarted its message.");
+      this.#builder.voidReply("The provider restarted its message.");
       this.#slots = [];
-      this.#byPlace = new Map();
+      this.#slotByPosition = new Map();
       this.#providerSlots = [];
-      this.#providerTold = 0;
-      this.#words = new Wording(this.#builder);
-      this.#refused = false;
-      this.#cutOff = false;
+      this.#reportedProviderCalls = 0;
+      this.#text = new TextAssembler(this.#builder);
+      this.#isRefused = false;
+      this.#isCutOff = false;
     }
     this.#responseId = id;
   }
 
-  #delta(type: string, event: JsonObject): void {
-    const text = textOf(event["delta"]);
+  #readDelta(type: string, event: JsonObject): void {
+    const text = asString(event["delta"]);
     switch (type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
-        if (type === "response.refusal.delta") this.#refused = true;
-        return this.#words.say("text", this.#place(event, "content_index"), text ?? "");
+        if (type === "response.refusal.delta") this.#isRefused = true;
+        return this.#text.append("text", this.#partPosition(event, "content_index"), text ?? "");
       case "response.reasoning_summary_text.delta":
-        return this.#words.say("summary", this.#place(event, "summary_index"), text ?? "");
+        return this.#text.append("summary", this.#partPosition(event, "summary_index"), text ?? "");
       case "response.reasoning_text.delta":
-        return this.#words.say("thought", this.#place(event, "content_index"), text ?? "");
+        return this.#text.append("thought", this.#partPosition(event, "content_index"), text ?? "");
       case "response.function_call_arguments.delta":
       case "response.custom_tool_call_input.delta":
-        return this.#builder.argumentText(this.#openCall(type, event).key, text ?? "");
+        return this.#builder.addArgumentText(this.#openCall(type, event).key, text ?? "");
       case "response.function_call_arguments.done":
-        return this.#inputDone(type, event, event["arguments"]);
+        return this.#finishInput(type, event, event["arguments"]);
       case "response.custom_tool_call_input.done":
-        return this.#inputDone(type, event, event["input"]);
+        return this.#finishInput(type, event, event["input"]);
       default:
     }
   }
 
-  #place(event: JsonObject, part: string): readonly [number, number] {
+  #partPosition(event: JsonObject, part: string): readonly [number, number] {
     const index = event[part];
     return [this.#slotOf(event).key, typeof index === "number" ? index : 0];
   }
@@ -144,131 +144,131 @@ export class ResponsesDecoder implements StreamDecoder {
   #openCall(type: string, event: JsonObject): Slot {
     const slot = this.#slotOf(event);
     if (slot.item === undefined && !this.#builder.hasCall(slot.key))
-      this.#builder.open(slot.key, { kind: type.startsWith("response.custom_") ? "custom" : "function" });
+      this.#builder.openCall(slot.key, { kind: type.startsWith("response.custom_") ? "custom" : "function" });
     return slot;
   }
 
   /** Sets the complete arguments, and seals the call if its item has given name and id; not a custom call, as only its item says if it was cut. */
-  #inputDone(type: string, event: JsonObject, input: JsonValue | undefined): void {
+  #finishInput(type: string, event: JsonObject, input: JsonValue | undefined): void {
     const { key, id } = this.#openCall(type, event);
     if (input !== undefined) this.#builder.setInput(key, input);
-    if (id !== undefined && !type.startsWith("response.custom_")) this.#builder.seal(key);
+    if (id !== undefined && !type.startsWith("response.custom_")) this.#builder.sealCall(key);
   }
 
-  #added(slot: Slot, item: JsonObject): void {
+  #addItem(slot: Slot, item: JsonObject): void {
     const type = itemType(item);
     const role = itemRole(item, this.#options.toolNames);
-    if (role === "provider") this.#list(slot);
+    if (role === "provider") this.#listProviderCall(slot);
     if (role !== "call" || (type !== "function_call" && type !== "custom_tool_call")) return;
-    this.#open(slot, item);
+    this.#openCallFromItem(slot, item);
     const named = itemName(item, this.#options.toolNames) !== "" && itemId(item) !== undefined;
     slot.id = named ? itemId(item) : undefined;
   }
 
-  #open(slot: Slot, item: JsonObject): void {
-    this.#builder.open(slot.key, {
+  #openCallFromItem(slot: Slot, item: JsonObject): void {
+    this.#builder.openCall(slot.key, {
       id: itemId(item),
       name: itemName(item, this.#options.toolNames),
       kind: callKind(item),
-      native: answeredItem(item),
+      native: answerFields(item),
     });
   }
 
   /** Reads the complete item; in a whole reply, the only event of the item. */
-  #done(slot: Slot, item: JsonObject): void {
+  #finishItem(slot: Slot, item: JsonObject): void {
     if (slot.item !== undefined) return;
     slot.item = item;
-    if (item["status"] === "incomplete") this.#cutOff = true;
+    if (item["status"] === "incomplete") this.#isCutOff = true;
     const role = itemRole(item, this.#options.toolNames);
-    if (role === "call") this.#callDone(slot, item);
-    else if (role === "words") this.#wordsDone(slot, item);
+    if (role === "call") this.#finishCall(slot, item);
+    else if (role === "words") this.#finishText(slot, item);
     else if (role === "provider") {
-      this.#list(slot);
-      this.#tellProviderCalls();
+      this.#listProviderCall(slot);
+      this.#reportProviderCalls();
     }
-    if (isUnknown(item))
-      this.#builder.warn(`The message has an item of the type ${JSON.stringify(itemType(item))}; it is not known and is ignored.`);
-    const image = madeImage(item);
-    if (image !== undefined) this.#builder.media({ type: "image", ...image });
+    if (isUnknownItem(item))
+      this.#builder.addWarning(`The message has an item of the type ${JSON.stringify(itemType(item))}; it is not known and is ignored.`);
+    const image = generatedImage(item);
+    if (image !== undefined) this.#builder.addMedia({ type: "image", ...image });
   }
 
-  #list(slot: Slot): void {
+  #listProviderCall(slot: Slot): void {
     if (!slot.listed) this.#providerSlots.push(slot);
     slot.listed = true;
   }
 
   /** Reports provider-executed calls in the order in which they began, whichever is done first. */
-  #tellProviderCalls(all = false): void {
-    for (; this.#providerTold < this.#providerSlots.length; this.#providerTold++) {
-      const item = this.#providerSlots[this.#providerTold]?.item;
-      if (item !== undefined) this.#builder.providerCall(providerCallOf(item));
+  #reportProviderCalls(all = false): void {
+    for (; this.#reportedProviderCalls < this.#providerSlots.length; this.#reportedProviderCalls++) {
+      const item = this.#providerSlots[this.#reportedProviderCalls]?.item;
+      if (item !== undefined) this.#builder.addProviderCall(providerCallOf(item));
       else if (!all) return;
     }
   }
 
-  #callDone(slot: Slot, item: JsonObject): void {
-    this.#open(slot, item);
+  #finishCall(slot: Slot, item: JsonObject): void {
+    this.#openCallFromItem(slot, item);
     const input = itemInput(item);
     if (input !== undefined && input !== null) this.#builder.setInput(slot.key, input);
-    if (!this.#cutOff) this.#builder.seal(slot.key);
+    if (!this.#isCutOff) this.#builder.sealCall(slot.key);
   }
 
-  #wordsDone({ key }: Slot, { summary, content }: JsonObject): void {
-    for (const [index, part] of partsOf(summary)) this.#words.sayWhole("summary", [key, index], textOf(part["text"]) ?? "");
+  #finishText({ key }: Slot, { summary, content }: JsonObject): void {
+    for (const [index, part] of partsOf(summary)) this.#text.appendRest("summary", [key, index], asString(part["text"]) ?? "");
     for (const [index, part] of partsOf(content)) {
       const type = itemType(part);
-      if (type === "refusal") this.#refused = true;
+      if (type === "refusal") this.#isRefused = true;
       const kind = type === "reasoning_text" ? "thought" : type === "summary_text" ? "summary" : "text";
-      this.#words.sayWhole(kind, [key, index], textOf(part["text"]) ?? textOf(part["refusal"]) ?? "");
+      this.#text.appendRest(kind, [key, index], asString(part["text"]) ?? asString(part["refusal"]) ?? "");
     }
   }
 
   /** Reads the whole response: items that were missed, the finish reason, and the usage. */
-  #ended(response: JsonObject): void {
+  #endResponse(response: JsonObject): void {
     if (isJsonObject(response["error"]) || response["status"] === "failed") throw responseError(response);
-    this.#catchUp(response["output"]);
-    this.#tellProviderCalls(true);
-    this.#builder.about({ id: textOf(response["id"]), model: textOf(response["model"]) });
-    this.#builder.usage(readUsage(response["usage"]));
+    this.#readMissedItems(response["output"]);
+    this.#reportProviderCalls(true);
+    this.#builder.setMetadata({ id: asString(response["id"]), model: asString(response["model"]) });
+    this.#builder.addUsage(readUsage(response["usage"]));
     const { reason, detail } = this.#finishOf(response);
-    this.#builder.finish(reason, detail);
+    this.#builder.setFinish(reason, detail);
     const blocks = this.#slots.flatMap(({ item }) => (item === undefined ? [] : [withArgumentText(item)]));
-    if (blocks.some(needsNative)) this.#builder.native({ format: FORMAT, blocks });
+    if (blocks.some(needsNative)) this.#builder.setNative({ format: OPENAI_RESPONSES, blocks });
   }
 
-  #catchUp(output: JsonValue | undefined): void {
+  #readMissedItems(output: JsonValue | undefined): void {
     if (!isJsonArray(output)) return;
     const known = new Set(this.#slots.flatMap(({ item }) => (item === undefined ? [] : idsOf(item))));
     for (const [index, item] of output.entries()) {
       if (!isJsonObject(item) || idsOf(item).some((id) => known.has(id))) continue;
       const slot = this.#slotOf({ output_index: index }, item);
-      if (slot.item === undefined) this.#added(slot, item);
-      this.#done(slot, item);
+      if (slot.item === undefined) this.#addItem(slot, item);
+      this.#finishItem(slot, item);
     }
   }
 
   #finishOf({ status, incomplete_details: details }: JsonObject): { readonly reason: FinishReason; readonly detail?: string } {
-    const why = isJsonObject(details) ? textOf(details["reason"]) : undefined;
-    const word = why ?? textOf(status);
+    const why = isJsonObject(details) ? asString(details["reason"]) : undefined;
+    const word = why ?? asString(status);
     const detail = word === undefined ? {} : { detail: word };
     if (status === "incomplete" || why !== undefined) return { reason: INCOMPLETE.get(why ?? "") ?? "other", ...detail };
-    if (this.#cutOff) return { reason: "length", ...detail };
-    if (this.#refused) return { reason: "refusal", ...detail };
+    if (this.#isCutOff) return { reason: "length", ...detail };
+    if (this.#isRefused) return { reason: "refusal", ...detail };
     if (status === "cancelled") return { reason: "error", ...detail };
     return { reason: status === undefined || status === "completed" ? "stop" : "other", ...detail };
   }
 
   /** Returns the slot that an event is about: by its index, else by its id, else the last one. */
   #slotOf(event: JsonObject, item?: JsonObject): Slot {
-    const place = placeOf(event, item);
-    const known = place === undefined ? this.#slots.at(-1) : this.#byPlace.get(place);
+    const place = positionOf(event, item);
+    const known = place === undefined ? this.#slots.at(-1) : this.#slotByPosition.get(place);
     return known ?? this.#addSlot(place);
   }
 
   /** Returns the slot for a new item. If a finished item has the same index, it is kept, and the new one gets a slot of its own. */
   #newSlot(event: JsonObject, item: JsonObject): Slot {
-    const place = placeOf(event, item);
-    const known = place === undefined ? undefined : this.#byPlace.get(place);
+    const place = positionOf(event, item);
+    const known = place === undefined ? undefined : this.#slotByPosition.get(place);
     return known === undefined || known.item !== undefined ? this.#addSlot(place) : known;
   }
 
@@ -276,7 +276,7 @@ export class ResponsesDecoder implements StreamDecoder {
     if (this.#slots.length >= MAX_ITEMS) throw new ToolError("too_large", `A message of the model has more than ${MAX_ITEMS} items.`);
     const slot: Slot = { key: this.#slots.length, id: undefined, item: undefined, listed: false };
     this.#slots.push(slot);
-    if (place !== undefined) this.#byPlace.set(place, slot);
+    if (place !== undefined) this.#slotByPosition.set(place, slot);
     return slot;
   }
 }
@@ -295,13 +295,13 @@ function withArgumentText(item: JsonObject): JsonObject {
   return type !== "function_call" || typeof input === "string" ? item : { ...item, arguments: JSON.stringify(input ?? {}) };
 }
 
-function placeOf({ output_index: index, item_id: id }: JsonObject, item?: JsonObject): string | number | undefined {
+function positionOf({ output_index: index, item_id: id }: JsonObject, item?: JsonObject): string | number | undefined {
   if (typeof index === "number") return index;
-  return textOf(id) ?? textOf(item?.["id"]);
+  return asString(id) ?? asString(item?.["id"]);
 }
 
 function idsOf({ type, id, call_id: callId }: JsonObject): readonly string[] {
-  return [id, callId].flatMap((one) => (typeof one === "string" && one !== "" ? [`${textOf(type) ?? ""} ${one}`] : []));
+  return [id, callId].flatMap((one) => (typeof one === "string" && one !== "" ? [`${asString(type) ?? ""} ${one}`] : []));
 }
 
 function partsOf(parts: JsonValue | undefined): readonly (readonly [number, JsonObject])[] {

@@ -1,10 +1,10 @@
 /** Classifies the output items of OpenAI's Responses: calls for Haft to run, provider-executed calls, and their inputs. */
-import { nonEmptyText, textOf } from "../read-field.ts";
+import { asNonEmptyString, asString } from "../read-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelCall, ProviderCall } from "../../core/model.ts";
-import { PENDING_CHECKS, pendingChecks } from "../../core/safety-checks.ts";
-import { readArguments } from "../reply-builder.ts";
-import { APPROVAL_REQUEST, approvalName, requestedApproval } from "./approvals.ts";
+import { PENDING_CHECKS, readPendingChecks } from "../../core/safety-checks.ts";
+import { parseArguments } from "../reply-builder.ts";
+import { APPROVAL_REQUEST, approvalToolName, approvalRequestInput } from "./approvals.ts";
 
 /** `call`: for Haft to run; `provider`: run by the provider; `words`: text or reasoning; `other`: only sent back. */
 export type ItemRole = "call" | "provider" | "words" | "other";
@@ -18,14 +18,14 @@ export const BUILT_IN_TOOLS: ReadonlyMap<string, readonly string[]> = new Map([
   ["tool_search_call", ["tool_search"]],
 ]);
 
-const WORDS: ReadonlySet<string> = new Set(["message", "reasoning"]);
+const TEXT_ITEMS: ReadonlySet<string> = new Set(["message", "reasoning"]);
 /** Types of items that are only kept and sent back. */
-const KEPT: ReadonlySet<string> = new Set(["additional_tools", "compaction", "item_reference", "mcp_approval_response"]);
+const PASS_THROUGH_ITEMS: ReadonlySet<string> = new Set(["additional_tools", "compaction", "item_reference", "mcp_approval_response"]);
 const PROVIDER_ITEMS: ReadonlySet<string> = new Set(["mcp_list_tools", "program"]);
 const CALL_FIELDS = ["action", "actions", "operation", "arguments", "code", "queries"] as const;
 
 export function itemType(item: JsonObject): string {
-  return textOf(item["type"]) ?? "";
+  return asString(item["type"]) ?? "";
 }
 
 /** Returns the role of an item. A custom call of a tool that was not offered was run by the provider (xAI). */
@@ -36,18 +36,18 @@ export function itemRole(item: JsonObject, toolNames: ReadonlyMap<string, string
     const offered = toolNames === undefined || toolNames.size === 0 || toolNames.has(itemName(item, toolNames));
     return offered ? "call" : "provider";
   }
-  if (WORDS.has(type)) return "words";
-  if (BUILT_IN_TOOLS.has(type)) return runsAtProvider(item, type) ? "provider" : "call";
+  if (TEXT_ITEMS.has(type)) return "words";
+  if (BUILT_IN_TOOLS.has(type)) return isProviderExecuted(item, type) ? "provider" : "call";
   return PROVIDER_ITEMS.has(type) || type.endsWith("_call") ? "provider" : "other";
 }
 
 /** Whether an item is of an unknown, newer type: the provider may expect an answer to it. */
-export function isUnknown(item: JsonObject): boolean {
+export function isUnknownItem(item: JsonObject): boolean {
   const type = itemType(item);
-  return itemRole(item, undefined) === "other" && !KEPT.has(type) && !type.endsWith("_output");
+  return itemRole(item, undefined) === "other" && !PASS_THROUGH_ITEMS.has(type) && !type.endsWith("_output");
 }
 
-function runsAtProvider({ execution, environment }: JsonObject, type: string): boolean {
+function isProviderExecuted({ execution, environment }: JsonObject, type: string): boolean {
   if (type === "tool_search_call") return execution !== "client";
   return isJsonObject(environment) && environment["type"] !== "local";
 }
@@ -56,12 +56,12 @@ function runsAtProvider({ execution, environment }: JsonObject, type: string): b
 export function itemName(item: JsonObject, toolNames: ReadonlyMap<string, string> | undefined): string {
   const type = itemType(item);
   if (type === APPROVAL_REQUEST) {
-    const ofServer = approvalName(textOf(item["server_label"]) ?? "");
+    const ofServer = approvalToolName(asString(item["server_label"]) ?? "");
     return toolNames?.has(ofServer) === true ? ofServer : type;
   }
   if (type !== "function_call" && type !== "custom_tool_call") return type;
-  const name = textOf(item["name"]) ?? "";
-  const namespace = textOf(item["namespace"]);
+  const name = asString(item["name"]) ?? "";
+  const namespace = asString(item["namespace"]);
   const joined = `${namespace}__${name}`;
   return namespace !== undefined && toolNames?.has(name) !== true && toolNames?.has(joined) === true ? joined : name;
 }
@@ -71,17 +71,17 @@ export function itemInput(item: JsonObject): JsonValue | undefined {
   const type = itemType(item);
   if (type === "function_call") return item["arguments"];
   if (type === "custom_tool_call") return item["input"];
-  if (type === APPROVAL_REQUEST) return requestedApproval(item);
+  if (type === APPROVAL_REQUEST) return approvalRequestInput(item);
   const asked = Object.fromEntries(CALL_FIELDS.flatMap((field) => (Object.hasOwn(item, field) ? [[field, item[field] ?? null]] : [])));
-  const checks = pendingChecks(item);
+  const checks = readPendingChecks(item);
   return checks.length === 0 ? asked : { ...asked, [PENDING_CHECKS]: checks };
 }
 
 /** Returns the fields of an item that its answer depends on; undefined if the kind of the call is enough. */
-export function answeredItem(item: JsonObject): JsonObject | undefined {
+export function answerFields(item: JsonObject): JsonObject | undefined {
   const { type = null, caller = null } = item;
   if (BUILT_IN_TOOLS.has(itemType(item))) return item;
-  return isProgram(caller) ? { type, caller } : undefined;
+  return isProgramCaller(caller) ? { type, caller } : undefined;
 }
 
 export function callKind(item: JsonObject): NonNullable<ModelCall["kind"]> {
@@ -91,37 +91,37 @@ export function callKind(item: JsonObject): NonNullable<ModelCall["kind"]> {
 
 /** Returns `call_id`, which identifies calls; else `id`, which is often the only id of provider-executed calls. */
 export function itemId({ call_id: callId, id }: JsonObject): string | undefined {
-  return nonEmptyText(callId) ?? nonEmptyText(id);
+  return asNonEmptyString(callId) ?? asNonEmptyString(id);
 }
 
 export function providerCallOf(item: JsonObject): ProviderCall {
   const kind = itemType(item);
   const named = kind === "mcp_call" || kind === "custom_tool_call";
-  const text = kind === "mcp_call" ? textOf(item["arguments"]) : undefined;
+  const text = kind === "mcp_call" ? asString(item["arguments"]) : undefined;
   const id = itemId(item);
   return {
     ...(id === undefined ? {} : { id }),
-    name: (named ? textOf(item["name"]) : undefined) ?? kind,
+    name: (named ? asString(item["name"]) : undefined) ?? kind,
     kind,
-    input: text === undefined ? (itemInput(item) ?? {}) : readArguments(text),
+    input: text === undefined ? (itemInput(item) ?? {}) : parseArguments(text),
   };
 }
 
 /** Returns the image that an `image_generation_call` made. */
-export function madeImage(item: JsonObject): { readonly mediaType: string; readonly data: string } | undefined {
-  const data = itemType(item) === "image_generation_call" ? nonEmptyText(item["result"]) : undefined;
-  return data === undefined ? undefined : { mediaType: `image/${nonEmptyText(item["output_format"]) ?? "png"}`, data };
+export function generatedImage(item: JsonObject): { readonly mediaType: string; readonly data: string } | undefined {
+  const data = itemType(item) === "image_generation_call" ? asNonEmptyString(item["result"]) : undefined;
+  return data === undefined ? undefined : { mediaType: `image/${asNonEmptyString(item["output_format"]) ?? "png"}`, data };
 }
 
 /** Whether an item has more than Haft's types can express, so that it must be sent back unchanged. */
 export function needsNative(item: JsonObject): boolean {
   const type = itemType(item);
-  if (type === "message") return nonEmptyText(item["phase"]) !== undefined;
+  if (type === "message") return asNonEmptyString(item["phase"]) !== undefined;
   if (type !== "function_call") return true;
-  return nonEmptyText(item["namespace"]) !== undefined || isProgram(item["caller"]);
+  return asNonEmptyString(item["namespace"]) !== undefined || isProgramCaller(item["caller"]);
 }
 
 /** Whether a call was made by a program that the provider runs. */
-export function isProgram(caller: JsonValue | undefined): boolean {
+export function isProgramCaller(caller: JsonValue | undefined): boolean {
   return isJsonObject(caller) && caller["type"] !== "direct";
 }

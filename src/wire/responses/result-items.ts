@@ -1,12 +1,12 @@
 /** Writes the items that answer calls in OpenAI's Responses. */
-import { contentParts, answerText, isErrorAnswer, isShownImage, wellFormed } from "../conversation-steps.ts";
+import { contentParts, answerText, isErrorAnswer, isSupportedImage, toWellFormedJson } from "../conversation-steps.ts";
 import type { ContentPart } from "../../core/content.ts";
-import { fileData } from "../../core/data-uri.ts";
+import { readFileData } from "../../core/data-uri.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
-import { pendingChecks, wasConfirmed } from "../../core/safety-checks.ts";
+import { readPendingChecks, wasConfirmed } from "../../core/safety-checks.ts";
 import { APPROVAL_REQUEST, approvalResponse } from "./approvals.ts";
-import { isProgram, itemType } from "./items.ts";
+import { isProgramCaller, itemType } from "./items.ts";
 
 /** The result of one call, to be answered. `call` is the call's item if the provider made one. */
 export interface AnsweredItem {
@@ -19,8 +19,8 @@ type WriteOutput = (answer: AnsweredItem) => JsonObject | undefined;
 
 /** The writer of the answer by the type of the call; returns undefined if the provider accepts no such answer to that call. */
 const OUTPUTS: Readonly<Record<string, WriteOutput>> = {
-  function_call: ({ result }) => ({ type: "function_call_output", output: outputOf(result) }),
-  custom_tool_call: ({ result }) => ({ type: "custom_tool_call_output", output: outputOf(result) }),
+  function_call: ({ result }) => ({ type: "function_call_output", output: toOutput(result) }),
+  custom_tool_call: ({ result }) => ({ type: "custom_tool_call_output", output: toOutput(result) }),
   // `id` is the id of the call, according to the type in openai 7.59
   local_shell_call: ({ id, result }) => ({ type: "local_shell_call_output", id, output: answerText(result) }),
   apply_patch_call: ({ result }) => ({
@@ -45,15 +45,15 @@ export function resultItem(answer: AnsweredItem): JsonObject | undefined {
   const written = Object.hasOwn(OUTPUTS, type) ? OUTPUTS[type]?.(answer) : undefined;
   if (written === undefined) return undefined;
   const caller = call?.["caller"];
-  return { ...written, call_id: id, ...(caller !== undefined && isProgram(caller) ? { caller } : {}) };
+  return { ...written, call_id: id, ...(caller !== undefined && isProgramCaller(caller) ? { caller } : {}) };
 }
 
 /** Returns the text of a result, or an array of parts if it has media. */
-function outputOf(result: ToolResult | undefined): JsonValue {
+function toOutput(result: ToolResult | undefined): JsonValue {
   const { content = [], ...rest } = result ?? {};
   if (result === undefined || !content.some(isMedia)) return answerText(result);
-  if (isErrorAnswer(result)) return [...inputText(answerText(result)), ...content.filter(isMedia).flatMap(writePart)];
-  return [...inputText(answerText({ ...result, ...rest, content: [] })), ...content.flatMap(writePart)];
+  if (isErrorAnswer(result)) return [...inputTextParts(answerText(result)), ...content.filter(isMedia).flatMap(writePart)];
+  return [...inputTextParts(answerText({ ...result, ...rest, content: [] })), ...content.flatMap(writePart)];
 }
 
 /** Returns the parts of a content as user input. */
@@ -61,7 +61,7 @@ export function inputParts(content: string | readonly ContentPart[]): readonly J
   return contentParts(content).flatMap(writePart);
 }
 
-export function inputText(text: string): readonly JsonObject[] {
+export function inputTextParts(text: string): readonly JsonObject[] {
   return text === "" ? [] : [{ type: "input_text", text: text.toWellFormed() }];
 }
 
@@ -70,13 +70,13 @@ function writePart(part: ContentPart): readonly JsonObject[] {
     return [{ type: "input_image", detail: "auto", image_url: `data:${part.mediaType};base64,${part.data}` }];
   if (part.type === "file" && isMedia(part))
     return [{ type: "input_file", filename: (part.name ?? "file").toWellFormed(), file_data: part.uri }];
-  return inputText(partText(part));
+  return inputTextParts(partText(part));
 }
 
 /** Whether a part is an image or file of a type that is accepted, a file only with its own data: the whole request is refused for others. */
 export function isMedia(part: ContentPart): boolean {
-  if (isShownImage(part)) return true;
-  const mediaType = fileData(part)?.mediaType;
+  if (isSupportedImage(part)) return true;
+  const mediaType = readFileData(part)?.mediaType;
   return mediaType !== undefined && (FILE_TYPES.has(mediaType) || mediaType.startsWith("text/"));
 }
 
@@ -99,7 +99,7 @@ function shellLimit(call: JsonObject | undefined): JsonObject {
 function shellOutput(result: ToolResult | undefined): JsonValue {
   const output = result?.output;
   const own = isJsonObject(output) ? output["output"] : output;
-  if (isJsonArray(own) && own.length > 0 && own.every(isShellChunk)) return wellFormed(own);
+  if (isJsonArray(own) && own.length > 0 && own.every(isShellChunk)) return toWellFormedJson(own);
   const text = answerText(result);
   return isErrorAnswer(result)
     ? [{ stdout: "", stderr: text, outcome: { type: "exit", exit_code: 1 } }]
@@ -117,7 +117,7 @@ function computerOutput({ call = {}, result }: AnsweredItem): JsonObject | undef
   const image = isErrorAnswer(result) ? undefined : result?.content?.find((part) => part.type === "image" && isMedia(part));
   if (image?.type !== "image") return undefined;
   const url = `data:${image.mediaType};base64,${image.data}`;
-  const checks = pendingChecks(call);
+  const checks = readPendingChecks(call);
   if (checks.length > 0 && !wasConfirmed(result)) return undefined;
   return {
     type: "computer_call_output",

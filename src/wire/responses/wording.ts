@@ -2,16 +2,16 @@
 import type { ReplyBuilder } from "../reply-builder.ts";
 
 /** `text` is the answer; `summary` is the provider's summary of the reasoning, `thought` the reasoning itself. */
-export type WordKind = "text" | "summary" | "thought";
+export type TextPartKind = "text" | "summary" | "thought";
 
-const WORDS: Readonly<Record<WordKind, string>> = { text: "text", summary: "summary of reasoning", thought: "reasoning" };
-const APART = "\n\n";
+const KIND_NAMES: Readonly<Record<TextPartKind, string>> = { text: "text", summary: "summary of reasoning", thought: "reasoning" };
+const PARAGRAPH_BREAK = "\n\n";
 
 /** Passes text to a builder: separates messages and parts of reasoning, and skips repeated text of parts that are sent in pieces and whole. */
-export class Wording {
+export class TextAssembler {
   readonly #builder: ReplyBuilder;
   /** The text passed so far, by part. */
-  readonly #said = new Map<string, string>();
+  readonly #textByPart = new Map<string, string>();
   /** The last part of the text and of the reasoning. */
   readonly #last = new Map<"text" | "reasoning", string>();
 
@@ -20,27 +20,27 @@ export class Wording {
   }
 
   /** Passes the next piece of a part; `place` is the item, and the part's index in it. */
-  say(kind: WordKind, place: readonly [number, number], text: string): void {
+  append(kind: TextPartKind, place: readonly [number, number], text: string): void {
     if (text === "") return;
     const channel = kind === "text" ? "text" : "reasoning";
     // Parts of one message are joined; parts of reasoning are separate paragraphs.
     const group = kind === "text" ? `${place[0]}` : `${kind} ${place.join(".")}`;
     const last = this.#last.get(channel);
-    const piece = last === undefined || last === group ? text : APART + text;
+    const piece = last === undefined || last === group ? text : PARAGRAPH_BREAK + text;
     this.#last.set(channel, group);
     const key = `${kind} ${place.join(".")}`;
-    this.#said.set(key, (this.#said.get(key) ?? "") + text);
-    if (channel === "text") this.#builder.text(piece);
-    else this.#builder.reasoning(piece);
+    this.#textByPart.set(key, (this.#textByPart.get(key) ?? "") + text);
+    if (channel === "text") this.#builder.addText(piece);
+    else this.#builder.addReasoning(piece);
   }
 
   /** Passes the rest of a part whose whole text is known. If it does not begin with the streamed text, that is kept, with a warning. */
-  sayWhole(kind: WordKind, place: readonly [number, number], text: string): void {
-    const said = this.#said.get(`${kind} ${place.join(".")}`) ?? "";
-    if (text.startsWith(said)) this.say(kind, place, text.slice(said.length));
+  appendRest(kind: TextPartKind, place: readonly [number, number], text: string): void {
+    const said = this.#textByPart.get(`${kind} ${place.join(".")}`) ?? "";
+    if (text.startsWith(said)) this.append(kind, place, text.slice(said.length));
     else if (text !== "")
-      this.#builder.warn(
-        `At the end of a part, the provider sent a different ${WORDS[kind]} from the one it had streamed; the streamed one is kept.`,
+      this.#builder.addWarning(
+        `At the end of a part, the provider sent a different ${KIND_NAMES[kind]} from the one it had streamed; the streamed one is kept.`,
       );
   }
 }

@@ -14,7 +14,7 @@ export class Description {
   }
 
   /** Adds text such as `minLength: 5`. For a value of more than 300 characters, only the keyword is named. */
-  add(name: string, value: JsonValue): void {
+  addKeyword(name: string, value: JsonValue): void {
     const text = this.hasRoomFor(value) ? `${name}: ${JSON.stringify(value)}` : name;
     if (!this.#more.includes(text)) this.#more.push(text);
   }
@@ -24,7 +24,7 @@ export class Description {
   }
 
   /** Returns the field `description`, or no field if it is empty. @param inner the description of a part, used if this one has no text */
-  field(inner: JsonValue | undefined): JsonObject {
+  toField(inner: JsonValue | undefined): JsonObject {
     const text = this.#text === "" && typeof inner === "string" ? inner : this.#text;
     const more = this.#more.length === 0 ? "" : `(${this.#more.join("; ")})`;
     const whole = [text, more].filter((part) => part !== "").join(" ");
@@ -43,7 +43,7 @@ const TRIVIAL: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
   ["unevaluatedProperties", true],
 ]);
 
-export function isTrivial(keyword: string, value: JsonValue): boolean {
+export function isTrivialConstraint(keyword: string, value: JsonValue): boolean {
   if (keyword === "additionalProperties") return typeof value === "boolean";
   if (keyword === "required") return Array.isArray(value) && value.length === 0;
   if (isJsonObject(value) && Object.keys(value).length === 0) return keyword !== "not" && keyword !== "contains";
@@ -51,7 +51,7 @@ export function isTrivial(keyword: string, value: JsonValue): boolean {
 }
 
 /** Whether an allowed keyword may have this value. */
-export function hasAccepted(
+export function isAcceptedValue(
   accepts: Readonly<Record<string, (value: JsonValue) => boolean>> | undefined,
   keyword: string,
   value: JsonValue,

@@ -1,12 +1,12 @@
 /** Merges the schemas that apply to the same value: inlines references and `allOf` where the subset does not allow them. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import { isTrivial } from "./description.ts";
+import { isTrivialConstraint } from "./description.ts";
 import { CONSTRAINT_KEYWORDS } from "../../schema/keyword-names.ts";
 import { joinRootUnion, mergeSchemas } from "./merge-schemas.ts";
-import type { Losses, Place } from "./place.ts";
+import type { LossCollector, SchemaPosition } from "./place.ts";
 import { References } from "../../schema/references/references.ts";
-import { namedTypes, objectOf, schemasOf, without } from "./schema-node.ts";
+import { declaredTypes, objectOf, schemasOf, omitKeywords } from "./schema-node.ts";
 import type { SubsetRules } from "./subset-rules.ts";
 
 /** Maximum number of schemas in the result, after references are inlined. */
@@ -14,7 +14,7 @@ const MAX_NODES = 20_000;
 /** Maximum number of properties, names and values that may be merged. */
 const MAX_MERGED_FIELDS = 200_000;
 /** Maximum length of a chain of references and `allOf`. */
-const MAX_TURNS = 128;
+const MAX_CHAIN_LENGTH = 128;
 
 export interface FitterOptions {
   readonly references: SubsetRules["references"];
@@ -25,20 +25,20 @@ export interface FitterOptions {
 interface FlatSchema {
   readonly node: JsonObject;
   /** As in `Place`. */
-  readonly inside: readonly JsonObject[];
+  readonly inlinedTargets: readonly JsonObject[];
 }
 
 export class Flattener {
   /** Whether a recursive schema was cut off. */
-  cut = false;
+  isCutOff = false;
   readonly references: References;
   readonly #rules: SubsetRules;
   readonly #options: FitterOptions;
-  readonly #losses: Losses;
+  readonly #losses: LossCollector;
   #nodesLeft = MAX_NODES;
   #mergesLeft = MAX_MERGED_FIELDS;
 
-  constructor(root: JsonObject, rules: SubsetRules, { losses, ...options }: FitterOptions & { readonly losses: Losses }) {
+  constructor(root: JsonObject, rules: SubsetRules, { losses, ...options }: FitterOptions & { readonly losses: LossCollector }) {
     this.references = new References(root);
     this.#rules = rules;
     this.#options = options;
@@ -46,66 +46,66 @@ export class Flattener {
   }
 
   /** Merges two schemas. @throws ToolError `invalid_schema` if the limit of merged fields is exceeded */
-  merge(one: JsonObject, other: JsonObject, place: Place): JsonObject {
+  merge(one: JsonObject, other: JsonObject, place: SchemaPosition): JsonObject {
     this.#mergesLeft -= 1 + countFields(one) + countFields(other);
     if (this.#mergesLeft < 0) throw new ToolError("invalid_schema", "The schema has too much to merge, through allOf or references.");
-    return mergeSchemas(one, other, this.#losses.of(place));
+    return mergeSchemas(one, other, this.#losses.callbackFor(place));
   }
 
   /** Counts one more schema. @throws ToolError `invalid_schema` if there are too many */
-  spend(): void {
+  countSchema(): void {
     if (--this.#nodesLeft < 0)
       throw new ToolError("invalid_schema", `The schema has more than ${MAX_NODES} parts once its references are resolved.`);
   }
 
   /** Returns the schema without `allOf` if the subset does not allow it, and without `$ref` if the subset does not allow it or `deeply` is true. */
-  flatten(schema: JsonObject, place: Place, deeply: boolean): FlatSchema {
+  flatten(schema: JsonObject, place: SchemaPosition, deeply: boolean): FlatSchema {
     let node = schema;
-    let { inside } = place;
-    const keepsAllOf = this.#rules.keeps.has("allOf") && !deeply;
-    for (let turns = 0; turns < MAX_TURNS; turns++) {
-      this.spend();
+    let { inlinedTargets } = place;
+    const keepsAllOf = this.#rules.allowedKeywords.has("allOf") && !deeply;
+    for (let turns = 0; turns < MAX_CHAIN_LENGTH; turns++) {
+      this.countSchema();
       const { $ref: reference, allOf } = node;
-      const rest = without(node, "$ref", "$defs", "definitions", "$schema", "$id", "$anchor");
+      const rest = omitKeywords(node, "$ref", "$defs", "definitions", "$schema", "$id", "$anchor");
       const constrained = Object.keys(rest).some((keyword) => CONSTRAINT_KEYWORDS.has(keyword));
       if (
         typeof reference === "string" &&
         (deeply || this.#options.references === "inline" || (constrained && this.#rules.bareReferences === true))
       ) {
-        const target = this.#target(reference, { ...place, inside });
-        if (target.schema !== undefined) inside = [target.schema, ...inside];
+        const target = this.#resolveTarget(reference, { ...place, inlinedTargets });
+        if (target.schema !== undefined) inlinedTargets = [target.schema, ...inlinedTargets];
         node = this.merge(rest, target.node, place);
       } else if (isJsonArray(allOf) && !keepsAllOf) {
-        node = without(node, "allOf");
+        node = omitKeywords(node, "allOf");
         for (const part of allOf) {
           const flat = isJsonObject(part)
-            ? this.flatten(part, { ...place, inside }, deeply || allOf.length > 1 || Object.keys(node).length > 0)
+            ? this.flatten(part, { ...place, inlinedTargets }, deeply || allOf.length > 1 || Object.keys(node).length > 0)
             : undefined;
-          if (flat !== undefined) inside = flat.inside;
+          if (flat !== undefined) inlinedTargets = flat.inlinedTargets;
           node = this.merge(node, flat?.node ?? {}, place);
         }
-      } else return { node, inside };
+      } else return { node, inlinedTargets };
     }
     throw new ToolError("invalid_schema", "The references form a cycle.");
   }
 
-  #target(reference: string, place: Place): { readonly node: JsonObject; readonly schema?: JsonObject } {
-    const target = this.references.follow(reference);
+  #resolveTarget(reference: string, place: SchemaPosition): { readonly node: JsonObject; readonly schema?: JsonObject } {
+    const target = this.references.resolve(reference);
     if (!isJsonObject(target)) {
-      if (target !== true) this.#losses.lose(place, "$ref", "It refers to nothing.");
+      if (target !== true) this.#losses.addKeywordLoss(place, "$ref", "It refers to nothing.");
       return { node: {} };
     }
-    if (place.inside.filter((schema) => schema === target).length <= this.#options.maxRecursion)
-      return { node: without(target, "$defs", "definitions", "$schema", "$id", "$anchor"), schema: target };
-    this.cut = true;
-    this.#losses.lose(place, "$ref", "The schema is recursive and is cut off here.");
-    return { node: { type: namedTypes(target)?.[0] ?? "object", description: "The same again, as deep as needed." } };
+    if (place.inlinedTargets.filter((schema) => schema === target).length <= this.#options.maxRecursion)
+      return { node: omitKeywords(target, "$defs", "definitions", "$schema", "$id", "$anchor"), schema: target };
+    this.isCutOff = true;
+    this.#losses.addKeywordLoss(place, "$ref", "The schema is recursive and is cut off here.");
+    return { node: { type: declaredTypes(target)?.[0] ?? "object", description: "The same again, as deep as needed." } };
   }
 
   /** Returns the root as an object without unions, as every provider requires it. */
-  plainRoot(root: JsonObject, place: Place): JsonObject {
+  flattenRoot(root: JsonObject, place: SchemaPosition): JsonObject {
     const { node } = this.flatten(root, place, true);
-    const types = namedTypes(node);
+    const types = declaredTypes(node);
     if (types !== undefined && !types.includes("object"))
       throw new ToolError("invalid_schema", `The root of an input schema is an object, not ${JSON.stringify(node["type"])}.`);
     let plain: JsonObject = { ...node, type: "object" };
@@ -114,24 +114,24 @@ export class Flattener {
       const members = schemasOf(node[keyword])
         .filter(isJsonObject)
         .map((member) => this.flatten(member, place, true).node)
-        .filter((member) => namedTypes(member)?.includes("object") !== false);
-      plain = without(plain, keyword);
+        .filter((member) => declaredTypes(member)?.includes("object") !== false);
+      plain = omitKeywords(plain, keyword);
       const [only, ...others] = members;
       if (only !== undefined && others.length === 0) plain = this.merge(plain, only, place);
       else plain = joinRootUnion(plain, members);
       if (others.length > 0)
-        this.#losses.lose(place, keyword, "A union cannot be at the root: the combinations of properties are not sent.");
+        this.#losses.addKeywordLoss(place, keyword, "A union cannot be at the root: the combinations of properties are not sent.");
     }
     for (const keyword of ["not", "enum", "const"]) {
-      if (Object.hasOwn(plain, keyword)) this.#losses.lose(place, keyword, "It cannot be at the root.");
+      if (Object.hasOwn(plain, keyword)) this.#losses.addKeywordLoss(place, keyword, "It cannot be at the root.");
     }
-    return without(plain, "not", "enum", "const");
+    return omitKeywords(plain, "not", "enum", "const");
   }
 
-  pick(node: JsonObject, kept: ReadonlySet<string>, place: Place): JsonObject {
+  pickRootKeywords(node: JsonObject, kept: ReadonlySet<string>, place: SchemaPosition): JsonObject {
     for (const [keyword, value] of Object.entries(node)) {
-      if (!kept.has(keyword) && CONSTRAINT_KEYWORDS.has(keyword) && !isTrivial(keyword, value))
-        this.#losses.lose(place, keyword, "It cannot be at the root.");
+      if (!kept.has(keyword) && CONSTRAINT_KEYWORDS.has(keyword) && !isTrivialConstraint(keyword, value))
+        this.#losses.addKeywordLoss(place, keyword, "It cannot be at the root.");
     }
     return Object.fromEntries(Object.entries(node).filter(([keyword]) => kept.has(keyword) || keyword === "description"));
   }

@@ -1,8 +1,8 @@
 /** Merges several schemas that apply to the same value into one. */
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { equal, namedTypes, namedValues, objectOf, schemasOf, textsOf, without } from "./schema-node.ts";
-import { words } from "../../core/base/wording.ts";
+import { isEqualJson, declaredTypes, declaredValues, objectOf, schemasOf, stringsOf, omitKeywords } from "./schema-node.ts";
+import { wordSet } from "../../core/base/wording.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** Called for each constraint that one schema cannot express. */
@@ -12,30 +12,30 @@ export type OnLoss = (keyword: string, note: string) => void;
 const GREATER: ReadonlySet<string> = new Set(["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"]);
 const SMALLER: ReadonlySet<string> = new Set(["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"]);
 /** Keywords that do not constrain: the first value is kept. */
-const FIRST: ReadonlySet<string> = words("title description default examples format $comment deprecated readOnly writeOnly");
+const NON_CONSTRAINING: ReadonlySet<string> = wordSet("title description default examples format $comment deprecated readOnly writeOnly");
 /** Keywords whose meaning depends on adjacent keywords, so that they cannot be merged with those of another schema. */
-const TIED: ReadonlySet<string> = words(
+const CONTEXT_DEPENDENT: ReadonlySet<string> = wordSet(
   "prefixItems additionalItems contains if then else patternProperties unevaluatedItems unevaluatedProperties",
 );
 
 /** Merges schemas without `$ref` and `allOf`: a value matches the result if it matches both, except for the parts passed to `onLoss`. */
 export function mergeSchemas(first: JsonObject, second: JsonObject, onLoss: OnLoss): JsonObject {
-  const merged: Record<string, JsonValue> = { ...without(first, "type", "enum", "const", "properties", "required", "anyOf", "oneOf") };
+  const merged: Record<string, JsonValue> = { ...omitKeywords(first, "type", "enum", "const", "properties", "required", "anyOf", "oneOf") };
   for (const [keyword, value] of Object.entries(second)) {
     if (STRUCTURAL.has(keyword)) continue;
     const known = Object.hasOwn(merged, keyword) ? merged[keyword] : undefined;
     merged[keyword] = known === undefined ? value : mergeKeyword(keyword, [known, value], onLoss);
-    if (TIED.has(keyword) && Object.keys(first).some((word) => sameFamily(word, keyword)))
+    if (CONTEXT_DEPENDENT.has(keyword) && Object.keys(first).some((word) => isSameFamily(word, keyword)))
       onLoss(keyword, "It has another meaning together with the keywords of another part of allOf.");
   }
   return { ...merged, ...mergeTypes(first, second, onLoss), ...mergeProperties(first, second, onLoss), ...mergeUnions(first, second) };
 }
 
-const STRUCTURAL: ReadonlySet<string> = words("type enum const properties required anyOf oneOf additionalProperties");
+const STRUCTURAL: ReadonlySet<string> = wordSet("type enum const properties required anyOf oneOf additionalProperties");
 
-function sameFamily(one: string, other: string): boolean {
+function isSameFamily(one: string, other: string): boolean {
   const family = (keyword: string): boolean => /items|contains/iu.test(keyword);
-  return family(one) === family(other) && (family(one) || TIED.has(one) || one === "properties" || one === "additionalProperties");
+  return family(one) === family(other) && (family(one) || CONTEXT_DEPENDENT.has(one) || one === "properties" || one === "additionalProperties");
 }
 
 function mergeKeyword(keyword: string, [one, other]: readonly [JsonValue, JsonValue], onLoss: OnLoss): JsonValue {
@@ -45,17 +45,17 @@ function mergeKeyword(keyword: string, [one, other]: readonly [JsonValue, JsonVa
   }
   if (keyword === "uniqueItems") return one === true || other === true;
   if (keyword === "items") return { allOf: [one, other] };
-  if (!FIRST.has(keyword) && !equal(one, other)) onLoss(keyword, "Two parts of allOf say different things; the first is kept.");
+  if (!NON_CONSTRAINING.has(keyword) && !isEqualJson(one, other)) onLoss(keyword, "Two parts of allOf say different things; the first is kept.");
   return one;
 }
 
 function mergeTypes(first: JsonObject, second: JsonObject, onLoss: OnLoss): JsonObject {
-  const one = namedTypes(first);
-  const other = namedTypes(second);
+  const one = declaredTypes(first);
+  const other = declaredTypes(second);
   const types =
-    one === undefined || other === undefined ? (one ?? other) : one.flatMap((type) => other.flatMap((word) => narrower(type, word)));
-  const values = namedValues(first);
-  const others = namedValues(second);
+    one === undefined || other === undefined ? (one ?? other) : one.flatMap((type) => other.flatMap((word) => intersectTypes(type, word)));
+  const values = declaredValues(first);
+  const others = declaredValues(second);
   if (types?.length === 0) onLoss("type", "No value fits all parts of allOf.");
   const texts = new Set(others?.map(canonicalJson));
   const both =
@@ -67,7 +67,7 @@ function mergeTypes(first: JsonObject, second: JsonObject, onLoss: OnLoss): Json
   };
 }
 
-function narrower(one: string, other: string): readonly string[] {
+function intersectTypes(one: string, other: string): readonly string[] {
   if (one === other) return [one];
   const both = [one, other];
   return both.includes("integer") && both.includes("number") ? ["integer"] : [];
@@ -77,9 +77,9 @@ function mergeProperties(first: JsonObject, second: JsonObject, onLoss: OnLoss):
   const properties = new Map(Object.entries(objectOf(first["properties"])));
   for (const [name, schema] of Object.entries(objectOf(second["properties"]))) {
     const known = properties.get(name);
-    properties.set(name, known === undefined || equal(known, schema) ? schema : { allOf: [known, schema] });
+    properties.set(name, known === undefined || isEqualJson(known, schema) ? schema : { allOf: [known, schema] });
   }
-  const required = [...new Set([...textsOf(first["required"]), ...textsOf(second["required"])])];
+  const required = [...new Set([...stringsOf(first["required"]), ...stringsOf(second["required"])])];
   return {
     ...(properties.size === 0 && first["properties"] === undefined && second["properties"] === undefined
       ? {}
@@ -130,14 +130,14 @@ export function joinRootUnion(base: JsonObject, members: readonly JsonObject[]):
     const [one, ...others] = schemas.values();
     return [name, others.length === 0 ? (one ?? true) : { anyOf: [one ?? true, ...others] }] as const;
   });
-  const others = rest.map((member) => new Set(textsOf(member["required"])));
-  const required = textsOf(first["required"]).filter((name) => others.every((names) => names.has(name)));
+  const others = rest.map((member) => new Set(stringsOf(member["required"])));
+  const required = stringsOf(first["required"]).filter((name) => others.every((names) => names.has(name)));
   const closed = members.every((member) => member["additionalProperties"] === false) && base["additionalProperties"] !== true;
   const own = objectOf(base["properties"]);
   return {
     ...base,
     properties: { ...Object.fromEntries(joined), ...own },
-    required: [...new Set([...textsOf(base["required"]), ...required])],
+    required: [...new Set([...stringsOf(base["required"]), ...required])],
     ...(closed && Object.keys(own).length === 0 ? { additionalProperties: false } : {}),
   };
 }

@@ -1,7 +1,7 @@
 /** Walks a schema once and writes it in a provider's subset. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { Description, hasAccepted, isTrivial } from "./description.ts";
+import { Description, isAcceptedValue, isTrivialConstraint } from "./description.ts";
 import {
   ANNOTATION_KEYWORDS,
   CONSTRAINT_KEYWORDS,
@@ -12,24 +12,24 @@ import {
 } from "../../schema/keyword-names.ts";
 import { Flattener, type FitterOptions } from "./flatten.ts";
 import { withNull } from "./nullable.ts";
-import { isCircular } from "../../schema/references/references.ts";
-import { Losses, ROOT, type Place, type SchemaLoss, type PathStep } from "./place.ts";
+import { hasCycle } from "../../schema/references/references.ts";
+import { LossCollector, ROOT, type SchemaPosition, type SchemaLoss, type PathStep } from "./place.ts";
 import {
   allowsNothing,
-  excludeEachOther,
-  isAllOf,
+  areMutuallyExclusive,
+  coversWholeType,
   isOnlyNull,
-  kindOf,
+  jsonTypeOf,
   mapValues,
-  namedTypes,
-  namedValues,
-  narrowed,
+  declaredTypes,
+  declaredValues,
+  narrowToType,
   objectOf,
-  stricter,
-  textsOf,
-  tupleOf,
-  typesOf,
-  without,
+  stricterBound,
+  stringsOf,
+  readTuple,
+  inferTypes,
+  omitKeywords,
 } from "./schema-node.ts";
 import type { SubsetRules } from "./subset-rules.ts";
 
@@ -39,13 +39,13 @@ const MAX_STEPS = 256;
 export class SchemaFitter {
   readonly #rules: SubsetRules;
   readonly #options: FitterOptions;
-  readonly #losses = new Losses();
+  readonly #losses = new LossCollector();
   readonly #flattener: Flattener;
   readonly #definitionNames = new Map<JsonObject, string>();
   readonly #pending: JsonObject[] = [];
   /** The definitions that each definition refers to. */
   readonly #uses = new Map<string, Set<string>>();
-  #within = "";
+  #currentDefinition = "";
 
   constructor(root: JsonObject, rules: SubsetRules, options: FitterOptions) {
     this.#rules = rules;
@@ -58,17 +58,17 @@ export class SchemaFitter {
   }
 
   /** Whether a recursive schema was cut off. */
-  get cut(): boolean {
-    return this.#flattener.cut;
+  get isCutOff(): boolean {
+    return this.#flattener.isCutOff;
   }
 
   /** @throws ToolError `invalid_schema` */
   fitRoot(root: JsonObject): JsonObject {
     const place = ROOT;
-    const plain = this.#flattener.plainRoot(root, place);
-    const { rootKeeps } = this.#rules;
+    const plain = this.#flattener.flattenRoot(root, place);
+    const { allowedRootKeywords } = this.#rules;
     const { description, ...fitted } = this.#fitPlain(
-      rootKeeps === undefined ? plain : this.#flattener.pick(plain, rootKeeps, place),
+      allowedRootKeywords === undefined ? plain : this.#flattener.pickRootKeywords(plain, allowedRootKeywords, place),
       place,
     );
     const definitions = this.#fitDefinitions();
@@ -76,202 +76,202 @@ export class SchemaFitter {
       ...fitted,
       type: "object",
       properties: fitted["properties"] ?? {},
-      ...(description === undefined || (rootKeeps !== undefined && !rootKeeps.has("description")) ? {} : { description }),
+      ...(description === undefined || (allowedRootKeywords !== undefined && !allowedRootKeywords.has("description")) ? {} : { description }),
       ...(Object.keys(definitions).length === 0 ? {} : { $defs: definitions }),
     };
   }
 
   /** Whether a definition refers to itself, directly or through others. */
-  get circular(): boolean {
-    return isCircular(this.#uses);
+  get hasCircularDefinitions(): boolean {
+    return hasCycle(this.#uses);
   }
 
   #fitDefinitions(): JsonObject {
     const definitions: [string, JsonObject][] = [];
     for (let next = this.#pending.shift(); next !== undefined; next = this.#pending.shift()) {
       const name = this.#definitionNames.get(next) ?? "";
-      this.#within = name;
-      definitions.push([name, this.#fit(next, { steps: ["$defs", name], inside: [] })]);
+      this.#currentDefinition = name;
+      definitions.push([name, this.#fit(next, { steps: ["$defs", name], inlinedTargets: [] })]);
     }
     return Object.fromEntries(definitions);
   }
 
-  #fit(schema: JsonValue | undefined, place: Place): JsonObject {
-    this.#flattener.spend();
+  #fit(schema: JsonValue | undefined, place: SchemaPosition): JsonObject {
+    this.#flattener.countSchema();
     if (place.steps.length > MAX_STEPS) throw new ToolError("invalid_schema", `The schema nests deeper than ${MAX_STEPS / 2} levels.`);
-    if (schema === true) return this.#anything(place);
-    if (!isJsonObject(schema) || allowsNothing(schema)) return this.#nothing(place);
-    const { node, inside } = this.#flattener.flatten(schema, place, false);
-    return this.#fitPlain(node, { steps: place.steps, inside });
+    if (schema === true) return this.#anyValueSchema(place);
+    if (!isJsonObject(schema) || allowsNothing(schema)) return this.#noValueSchema(place);
+    const { node, inlinedTargets } = this.#flattener.flatten(schema, place, false);
+    return this.#fitPlain(node, { steps: place.steps, inlinedTargets });
   }
 
-  #fitPlain(node: JsonObject, place: Place): JsonObject {
+  #fitPlain(node: JsonObject, place: SchemaPosition): JsonObject {
     const { $ref: reference } = node;
     if (typeof reference === "string" && this.#options.references !== "inline") return this.#fitReference(node, reference, place);
     const union = this.#unionOf(node, place);
-    const plain = union === undefined || this.#rules.keeps.has("oneOf") ? node : { ...without(node, "oneOf"), anyOf: union };
-    if (this.#rules.unionsAlone === true && union !== undefined) return this.#fitUnion(plain, union, place);
+    const plain = union === undefined || this.#rules.allowedKeywords.has("oneOf") ? node : { ...omitKeywords(node, "oneOf"), anyOf: union };
+    if (this.#rules.requiresBareUnions === true && union !== undefined) return this.#fitUnion(plain, union, place);
     return this.#fitTypes(plain, place);
   }
 
   /** Returns the members of `anyOf`, or of a `oneOf` that the subset does not allow; undefined if there are none to rewrite. */
-  #unionOf(node: JsonObject, place: Place): readonly JsonValue[] | undefined {
+  #unionOf(node: JsonObject, place: SchemaPosition): readonly JsonValue[] | undefined {
     const { anyOf, oneOf } = node;
-    if (!isJsonArray(oneOf) || this.#rules.keeps.has("oneOf")) return isJsonArray(anyOf) ? anyOf : undefined;
+    if (!isJsonArray(oneOf) || this.#rules.allowedKeywords.has("oneOf")) return isJsonArray(anyOf) ? anyOf : undefined;
     const members = oneOf.map((member) => (isJsonObject(member) ? this.#flattener.flatten(member, place, true).node : {}));
-    if (oneOf.length > 1 && !excludeEachOther(members))
-      this.#losses.lose(place, "oneOf", "It became anyOf: a value that fits several of them is not refused.");
+    if (oneOf.length > 1 && !areMutuallyExclusive(members))
+      this.#losses.addKeywordLoss(place, "oneOf", "It became anyOf: a value that fits several of them is not refused.");
     return isJsonArray(anyOf) ? anyOf.map((member) => ({ allOf: [member, { anyOf: oneOf }] })) : oneOf;
   }
 
   /** Writes a union, with its constraints merged into each member. */
-  #fitUnion(node: JsonObject, members: readonly JsonValue[], place: Place): JsonObject {
+  #fitUnion(node: JsonObject, members: readonly JsonValue[], place: SchemaPosition): JsonObject {
     const rest = Object.entries(node).filter(([keyword]) => keyword !== "anyOf");
     const constraints = Object.fromEntries(rest.filter(([keyword]) => CONSTRAINT_KEYWORDS.has(keyword)));
     const about = Object.fromEntries(rest.filter(([keyword]) => !CONSTRAINT_KEYWORDS.has(keyword)));
     const alone = Object.keys(constraints).length === 0;
     const whole = members.map((member) =>
-      alone || member === true ? (member === true ? constraints : member) : this.#both(constraints, member, place),
+      alone || member === true ? (member === true ? constraints : member) : this.#mergeIntoMember(constraints, member, place),
     );
-    return this.#alternatives(
+    return this.#writeAlternatives(
       whole.map((member, index) => [member, { ...place, steps: [...place.steps, "anyOf", index] }] as const),
       about,
       place,
     );
   }
 
-  #both(constraints: JsonObject, member: JsonValue, place: Place): JsonValue {
+  #mergeIntoMember(constraints: JsonObject, member: JsonValue, place: SchemaPosition): JsonValue {
     if (!isJsonObject(member)) return member;
     return this.#flattener.merge(this.#flattener.flatten(member, place, true).node, constraints, place);
   }
 
   /** Writes `anyOf`, with null in the form that the provider takes. */
-  #alternatives(members: readonly (readonly [JsonValue, Place])[], about: JsonObject, place: Place): JsonObject {
+  #writeAlternatives(members: readonly (readonly [JsonValue, SchemaPosition])[], about: JsonObject, place: SchemaPosition): JsonObject {
     const description = new Description(about["description"]);
     const out: Record<string, JsonValue> = {};
-    for (const [keyword, value] of Object.entries(about)) this.#keyword(keyword, value, { out, description, place });
+    for (const [keyword, value] of Object.entries(about)) this.#writeKeyword(keyword, value, { out, description, place });
     const some = members.filter(([member]) => member !== false);
-    if (some.length === 0) return this.#nothing(place);
+    if (some.length === 0) return this.#noValueSchema(place);
     const nullable = this.#rules.types === "nullable";
     const fitted = some.filter(([member]) => !nullable || !isOnlyNull(member)).map(([member, at]) => this.#fit(member, at));
     const hasNull = nullable && fitted.length < some.length;
     const [only, ...others] = fitted;
-    if (hasNull && fitted.length === 0) return { ...out, ...this.#anything(place), nullable: true };
+    if (hasNull && fitted.length === 0) return { ...out, ...this.#anyValueSchema(place), nullable: true };
     if (hasNull || only === undefined || others.length > 0) {
       const union = only !== undefined && others.length === 0 ? only : { anyOf: fitted };
-      return { ...union, ...out, ...description.field(objectOf(union)["description"]), ...(hasNull ? { nullable: true } : {}) };
+      return { ...union, ...out, ...description.toField(objectOf(union)["description"]), ...(hasNull ? { nullable: true } : {}) };
     }
-    return { ...only, ...out, ...description.field(only["description"]) };
+    return { ...only, ...out, ...description.toField(only["description"]) };
   }
 
-  #fitTypes(node: JsonObject, place: Place): JsonObject {
-    const types = typesOf(node);
-    const { types: rule, typed, enums } = this.#rules;
-    const values = namedValues(node);
-    const foreign = values !== undefined && !Object.hasOwn(node, "anyOf") && values.some((value) => !enums.has(kindOf(value)));
-    const needed = typed === true || rule !== "list" || (values !== undefined && namedTypes(node) === undefined);
-    if (types === undefined) return this.#unnamed(node, place);
+  #fitTypes(node: JsonObject, place: SchemaPosition): JsonObject {
+    const types = inferTypes(node);
+    const { types: rule, requiresType, enumTypes } = this.#rules;
+    const values = declaredValues(node);
+    const foreign = values !== undefined && !Object.hasOwn(node, "anyOf") && values.some((value) => !enumTypes.has(jsonTypeOf(value)));
+    const needed = requiresType === true || rule !== "list" || (values !== undefined && declaredTypes(node) === undefined);
+    if (types === undefined) return this.#fitUntyped(node, place);
     if (types.length > 1 && (rule !== "list" || foreign)) return this.#splitTypes(node, types, place);
     const [type, ...more] = types;
-    if (!needed || namedTypes(node) !== undefined) return this.#fitKeywords(node, place);
+    if (!needed || declaredTypes(node) !== undefined) return this.#fitKeywords(node, place);
     return this.#fitKeywords({ ...node, type: more.length === 0 ? (type ?? null) : types }, place);
   }
 
   /** Writes a schema that does not imply any type. */
-  #unnamed(node: JsonObject, place: Place): JsonObject {
-    if (namedValues(node)?.length === 0) return this.#nothing(place);
-    if (this.#rules.typed !== true || Object.hasOwn(node, "anyOf")) return this.#fitKeywords(node, place);
+  #fitUntyped(node: JsonObject, place: SchemaPosition): JsonObject {
+    if (declaredValues(node)?.length === 0) return this.#noValueSchema(place);
+    if (this.#rules.requiresType !== true || Object.hasOwn(node, "anyOf")) return this.#fitKeywords(node, place);
     const description = new Description(node["description"]);
-    return { ...this.#anything(place), ...description.field(undefined) };
+    return { ...this.#anyValueSchema(place), ...description.toField(undefined) };
   }
 
-  #splitTypes(node: JsonObject, types: readonly string[], place: Place): JsonObject {
+  #splitTypes(node: JsonObject, types: readonly string[], place: SchemaPosition): JsonObject {
     const about = Object.fromEntries(Object.entries(node).filter(([keyword]) => keyword !== "format" && !CONSTRAINT_KEYWORDS.has(keyword)));
-    const bare = without(node, ...Object.keys(about));
-    const members = types.map((type) => narrowed(bare, type)).filter((member) => namedValues(member)?.length !== 0);
-    return this.#alternatives(
+    const bare = omitKeywords(node, ...Object.keys(about));
+    const members = types.map((type) => narrowToType(bare, type)).filter((member) => declaredValues(member)?.length !== 0);
+    return this.#writeAlternatives(
       members.map((member) => [member, place] as const),
       about,
       place,
     );
   }
 
-  #fitKeywords(node: JsonObject, place: Place): JsonObject {
+  #fitKeywords(node: JsonObject, place: SchemaPosition): JsonObject {
     const description = new Description(node["description"]);
     const out: Record<string, JsonValue> = {};
     const work = { out, description, place };
-    const values = namedValues(node);
-    if (values !== undefined) this.#values(values, node, work);
-    const types = namedTypes(node);
+    const values = declaredValues(node);
+    if (values !== undefined) this.#writeValues(values, node, work);
+    const types = declaredTypes(node);
     if (types !== undefined && !Object.hasOwn(out, "type")) out["type"] = types.length === 1 ? (types[0] ?? null) : types;
     for (const [keyword, value] of Object.entries(node)) {
-      if (keyword !== "type" && keyword !== "enum" && keyword !== "const") this.#keyword(keyword, value, work, node);
+      if (keyword !== "type" && keyword !== "enum" && keyword !== "const") this.#writeKeyword(keyword, value, work, node);
     }
     if (types?.includes("object") === true || (types === undefined && Object.hasOwn(node, "properties"))) this.#closeObject(node, work);
-    if (types?.includes("array") === true && this.#rules.typed === true && out["items"] === undefined)
-      out["items"] = this.#anything({ ...place, steps: [...place.steps, "items"] });
-    return { ...out, ...description.field(undefined) };
+    if (types?.includes("array") === true && this.#rules.requiresType === true && out["items"] === undefined)
+      out["items"] = this.#anyValueSchema({ ...place, steps: [...place.steps, "items"] });
+    return { ...out, ...description.toField(undefined) };
   }
 
   /** Writes `enum` and `const`. */
-  #values(values: readonly JsonValue[], node: JsonObject, { out, description, place }: Work): void {
-    const { enums, keeps } = this.#rules;
+  #writeValues(values: readonly JsonValue[], node: JsonObject, { out, description, place }: Work): void {
+    const { enumTypes, allowedKeywords } = this.#rules;
     const { const: fixed, enum: members } = node;
     const keyword = members === undefined ? "const" : "enum";
     if (values.length === 0) {
-      description.add("one of", members ?? fixed ?? null);
-      this.#losses.lose(place, keyword, "None of the values is of the type: they are named in the description.");
-    } else if (members === undefined && fixed !== undefined && keeps.has("const") && this.#takes("const", fixed)) {
+      description.addKeyword("one of", members ?? fixed ?? null);
+      this.#losses.addKeywordLoss(place, keyword, "None of the values is of the type: they are named in the description.");
+    } else if (members === undefined && fixed !== undefined && allowedKeywords.has("const") && this.#acceptsValue("const", fixed)) {
       out["const"] = fixed;
     } else if (values.every((value) => value === null)) {
       out["type"] = "null";
-    } else if (isAllOf(values, namedTypes(node))) {
+    } else if (coversWholeType(values, declaredTypes(node))) {
       return; // `type` already allows exactly these values
-    } else if (values.every((value) => enums.has(kindOf(value)))) {
+    } else if (values.every((value) => enumTypes.has(jsonTypeOf(value)))) {
       out["enum"] = values;
     } else {
-      description.add("one of", values);
-      this.#losses.lose(place, keyword, "Such values cannot be listed: they are named in the description.");
+      description.addKeyword("one of", values);
+      this.#losses.addKeywordLoss(place, keyword, "Such values cannot be listed: they are named in the description.");
     }
   }
 
-  #keyword(keyword: string, value: JsonValue, work: Work, node: JsonObject = {}): void {
+  #writeKeyword(keyword: string, value: JsonValue, work: Work, node: JsonObject = {}): void {
     const { out, description } = work;
-    const { keeps, keepsUnknown } = this.#rules;
+    const { allowedKeywords, allowsUnknownKeywords } = this.#rules;
     if (keyword === "description" || (SILENT_KEYWORDS.has(keyword) && keyword !== "$schema" && keyword !== "$comment")) return;
-    if (keyword === "items" && isJsonArray(node["prefixItems"]) && !keeps.has("prefixItems")) return this.#tuple(node, work);
-    if (keeps.has(keyword) && this.#takes(keyword, value)) return this.#keep(keyword, value, work, node);
-    if (keyword === "prefixItems" || (keyword === "items" && isJsonArray(value))) return this.#tuple(node, work);
-    if (keyword === "additionalItems") return this.#tell(keyword, value, work);
+    if (keyword === "items" && isJsonArray(node["prefixItems"]) && !allowedKeywords.has("prefixItems")) return this.#writeTuple(node, work);
+    if (allowedKeywords.has(keyword) && this.#acceptsValue(keyword, value)) return this.#writeAllowedKeyword(keyword, value, work, node);
+    if (keyword === "prefixItems" || (keyword === "items" && isJsonArray(value))) return this.#writeTuple(node, work);
+    if (keyword === "additionalItems") return this.#describeConstraint(keyword, value, work);
     if (SILENT_KEYWORDS.has(keyword)) return;
-    if (ANNOTATION_KEYWORDS.has(keyword)) description.add(keyword, value);
-    else if (CONSTRAINT_KEYWORDS.has(keyword)) this.#replace(keyword, value, work, node);
-    else if (keepsUnknown === true) out[keyword] = value;
+    if (ANNOTATION_KEYWORDS.has(keyword)) description.addKeyword(keyword, value);
+    else if (CONSTRAINT_KEYWORDS.has(keyword)) this.#replaceConstraint(keyword, value, work, node);
+    else if (allowsUnknownKeywords === true) out[keyword] = value;
   }
 
-  #takes(keyword: string, value: JsonValue): boolean {
-    return hasAccepted(this.#rules.accepts, keyword, value);
+  #acceptsValue(keyword: string, value: JsonValue): boolean {
+    return isAcceptedValue(this.#rules.acceptedValues, keyword, value);
   }
 
-  #keep(keyword: string, value: JsonValue, work: Work, node: JsonObject): void {
+  #writeAllowedKeyword(keyword: string, value: JsonValue, work: Work, node: JsonObject): void {
     const { out, place } = work;
-    const at = (...more: readonly PathStep[]): Place => ({ ...place, steps: [...place.steps, keyword, ...more] });
-    if (keyword === "properties") out[keyword] = this.#properties(value, node, place);
-    else if (keyword === "required") out[keyword] = this.#required(textsOf(value), node, place);
+    const at = (...more: readonly PathStep[]): SchemaPosition => ({ ...place, steps: [...place.steps, keyword, ...more] });
+    if (keyword === "properties") out[keyword] = this.#writeProperties(value, node, place);
+    else if (keyword === "required") out[keyword] = this.#writeRequired(stringsOf(value), node, place);
     else if (keyword === "additionalProperties" && this.#rules.closed === true) return;
     else if (keyword === "additionalProperties" && (value === true || allowsNothing(value))) out[keyword] = value === true;
-    else if (keyword === "items" && isJsonArray(value) && !this.#rules.keeps.has("additionalItems")) this.#tuple(node, work);
+    else if (keyword === "items" && isJsonArray(value) && !this.#rules.allowedKeywords.has("additionalItems")) this.#writeTuple(node, work);
     else if (keyword === "items" && value === true) return;
     else if (isJsonArray(value) && SCHEMA_LIST_KEYWORDS.has(keyword)) out[keyword] = value.map((item, index) => this.#fit(item, at(index)));
     else if (SCHEMA_KEYWORDS.has(keyword)) out[keyword] = this.#fit(value, at());
     else if (SCHEMA_MAP_KEYWORDS.has(keyword) && isJsonObject(value))
       out[keyword] = mapValues(value, (item, name) => (isJsonArray(item) ? item : this.#fit(item, at(name))));
     else if (this.#rules.countsAsText === true && COUNTS.has(keyword)) out[keyword] = String(value);
-    else out[keyword] = stricter(keyword, value, out[keyword]);
+    else out[keyword] = stricterBound(keyword, value, out[keyword]);
   }
 
-  #properties(value: JsonValue, node: JsonObject, place: Place): JsonObject {
-    const required = textsOf(node["required"]);
+  #writeProperties(value: JsonValue, node: JsonObject, place: SchemaPosition): JsonObject {
+    const required = stringsOf(node["required"]);
     const { propertyNames, allRequired } = this.#rules;
     const fitted: [string, JsonValue][] = [];
     for (const [name, schema] of Object.entries(objectOf(value))) {
@@ -279,7 +279,7 @@ export class SchemaFitter {
       if (propertyNames?.test(name) === false) {
         if (required.includes(name))
           throw new ToolError("invalid_schema", `The required parameter ${JSON.stringify(name)} has a name that the provider refuses.`);
-        this.#losses.loseAt(at.steps, "The provider refuses this name: the parameter is left out.");
+        this.#losses.addLossAt(at.steps, "The provider refuses this name: the parameter is left out.");
         continue;
       }
       if (allowsNothing(schema)) continue; // the property must be absent, so it is not declared
@@ -289,11 +289,11 @@ export class SchemaFitter {
     return Object.fromEntries(fitted);
   }
 
-  #required(names: readonly string[], node: JsonObject, place: Place): readonly string[] {
+  #writeRequired(names: readonly string[], node: JsonObject, place: SchemaPosition): readonly string[] {
     const properties = objectOf(node["properties"]);
     const unnamed = names.filter((name) => !Object.hasOwn(properties, name) || allowsNothing(properties[name]));
     if (this.#rules.requiredAreNamed !== true || unnamed.length === 0) return [...new Set(names)];
-    this.#losses.lose(place, "required", `Required, but not described: ${unnamed.slice(0, 10).join(", ")}.`);
+    this.#losses.addKeywordLoss(place, "required", `Required, but not described: ${unnamed.slice(0, 10).join(", ")}.`);
     return [...new Set(names)].filter((name) => !unnamed.includes(name));
   }
 
@@ -307,60 +307,60 @@ export class SchemaFitter {
     out["additionalProperties"] = false;
     const open = others === undefined ? Object.keys(named).length === 0 && place.steps.length > 0 : !allowsNothing(others);
     if (!open) return;
-    if (isJsonObject(others)) description.add("additionalProperties", others);
-    this.#losses.lose(place, "additionalProperties", "Keys that are not named are refused.");
+    if (isJsonObject(others)) description.addKeyword("additionalProperties", others);
+    this.#losses.addKeywordLoss(place, "additionalProperties", "Keys that are not named are refused.");
   }
 
   /** Writes a tuple for providers that support only one schema for all items. */
-  #tuple(node: JsonObject, { out, description, place }: Work): void {
+  #writeTuple(node: JsonObject, { out, description, place }: Work): void {
     if (out["items"] !== undefined) return;
-    const { keyword, first, any } = tupleOf(node);
+    const { keyword, first, any } = readTuple(node);
     if (first.length > 0) {
-      description.add("items in order", first);
-      this.#losses.lose(place, keyword, "The order of the items is in the description only.");
+      description.addKeyword("items in order", first);
+      this.#losses.addKeywordLoss(place, keyword, "The order of the items is in the description only.");
     }
-    if (any !== undefined && this.#rules.keeps.has("items")) out["items"] = this.#fit(any, { ...place, steps: [...place.steps, "items"] });
+    if (any !== undefined && this.#rules.allowedKeywords.has("items")) out["items"] = this.#fit(any, { ...place, steps: [...place.steps, "items"] });
   }
 
   /** Replaces a constraint that is not allowed by an equivalent one, or moves it into the description. */
-  #replace(keyword: string, value: JsonValue, work: Work, node: JsonObject): void {
+  #replaceConstraint(keyword: string, value: JsonValue, work: Work, node: JsonObject): void {
     const { out } = work;
     const step = keyword === "exclusiveMinimum" ? 1 : keyword === "exclusiveMaximum" ? -1 : 0;
     const inclusive = keyword === "exclusiveMinimum" ? "minimum" : "maximum";
-    const whole = typeof value === "number" && Number.isSafeInteger(value) && namedTypes(node)?.join() === "integer";
-    if (step !== 0 && whole && this.#rules.keeps.has(inclusive)) {
-      out[inclusive] = stricter(inclusive, value + step, out[inclusive]);
+    const whole = typeof value === "number" && Number.isSafeInteger(value) && declaredTypes(node)?.join() === "integer";
+    if (step !== 0 && whole && this.#rules.allowedKeywords.has(inclusive)) {
+      out[inclusive] = stricterBound(inclusive, value + step, out[inclusive]);
       return;
     }
-    if (!isTrivial(keyword, value)) this.#tell(keyword, value, work);
+    if (!isTrivialConstraint(keyword, value)) this.#describeConstraint(keyword, value, work);
   }
 
-  #tell(keyword: string, value: JsonValue, { description, place }: Work): void {
-    description.add(keyword, value);
-    this.#losses.lose(
+  #describeConstraint(keyword: string, value: JsonValue, { description, place }: Work): void {
+    description.addKeyword(keyword, value);
+    this.#losses.addKeywordLoss(
       place,
       keyword,
       `The description names it${description.hasRoomFor(value) ? "" : ", without its value"}; the provider does not enforce it.`,
     );
   }
 
-  #fitReference(node: JsonObject, reference: string, place: Place): JsonObject {
-    const target = this.#flattener.references.follow(reference);
+  #fitReference(node: JsonObject, reference: string, place: SchemaPosition): JsonObject {
+    const target = this.#flattener.references.resolve(reference);
     if (!isJsonObject(target)) {
-      if (target !== true) this.#losses.lose(place, "$ref", "It refers to nothing.");
-      return this.#fitPlain(without(node, "$ref"), place);
+      if (target !== true) this.#losses.addKeywordLoss(place, "$ref", "It refers to nothing.");
+      return this.#fitPlain(omitKeywords(node, "$ref"), place);
     }
-    const link = { $ref: `#/$defs/${this.#define(target, reference)}` };
-    const rest = without(node, "$ref");
+    const link = { $ref: `#/$defs/${this.#defineReference(target, reference)}` };
+    const rest = omitKeywords(node, "$ref");
     const description = new Description(rest["description"]);
     const out: Record<string, JsonValue> = {};
-    for (const [keyword, value] of Object.entries(rest)) this.#keyword(keyword, value, { out, description, place }, rest);
-    const beside = { ...out, ...description.field(undefined) };
+    for (const [keyword, value] of Object.entries(rest)) this.#writeKeyword(keyword, value, { out, description, place }, rest);
+    const beside = { ...out, ...description.toField(undefined) };
     if (this.#rules.bareReferences !== true || Object.keys(beside).length === 0) return { ...link, ...beside };
     return { anyOf: [link], ...beside };
   }
 
-  #define(target: JsonObject, reference: string): string {
+  #defineReference(target: JsonObject, reference: string): string {
     let name = this.#definitionNames.get(target);
     if (name === undefined) {
       const wanted = /[A-Za-z0-9_-]{1,48}$/u.exec(reference)?.[0] ?? "root";
@@ -369,20 +369,20 @@ export class SchemaFitter {
       this.#definitionNames.set(target, name);
       this.#pending.push(target);
     }
-    this.#uses.get(this.#within)?.add(name);
+    this.#uses.get(this.#currentDefinition)?.add(name);
     return name;
   }
 
-  #anything(place: Place): JsonObject {
-    if (this.#rules.typed !== true) return {};
-    this.#losses.loseAt(place.steps, "Any value is allowed, but here only strings, numbers and booleans.");
+  #anyValueSchema(place: SchemaPosition): JsonObject {
+    if (this.#rules.requiresType !== true) return {};
+    this.#losses.addLossAt(place.steps, "Any value is allowed, but here only strings, numbers and booleans.");
     return { anyOf: [{ type: "string" }, { type: "number" }, { type: "boolean" }] };
   }
 
-  #nothing(place: Place): JsonObject {
-    if (this.#rules.keeps.has("not")) return { not: {} };
-    this.#losses.loseAt(place.steps, "No value fits, and the provider cannot express that.");
-    return this.#rules.typed === true ? { type: "string" } : {};
+  #noValueSchema(place: SchemaPosition): JsonObject {
+    if (this.#rules.allowedKeywords.has("not")) return { not: {} };
+    this.#losses.addLossAt(place.steps, "No value fits, and the provider cannot express that.");
+    return this.#rules.requiresType === true ? { type: "string" } : {};
   }
 }
 
@@ -390,7 +390,7 @@ export class SchemaFitter {
 interface Work {
   readonly out: Record<string, JsonValue>;
   readonly description: Description;
-  readonly place: Place;
+  readonly place: SchemaPosition;
 }
 
 const COUNTS: ReadonlySet<string> = new Set(["minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"]);

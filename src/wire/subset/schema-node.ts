@@ -6,7 +6,7 @@ import { KEYWORD_TYPES } from "../../schema/keyword-names.ts";
 const TYPE_WORDS: ReadonlySet<unknown> = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
 
 /** Returns the types in `type`; undefined without it. `integer` next to `number` is dropped, because number includes it. */
-export function namedTypes({ type }: JsonObject): readonly string[] | undefined {
+export function declaredTypes({ type }: JsonObject): readonly string[] | undefined {
   const listed = isJsonArray(type) ? type : [type];
   const types = listed.filter((word): word is string => typeof word === "string" && TYPE_WORDS.has(word));
   const distinct = [...new Set(types)].filter((word) => word !== "integer" || !types.includes("number"));
@@ -14,46 +14,46 @@ export function namedTypes({ type }: JsonObject): readonly string[] | undefined 
 }
 
 /** Returns the values of `enum` and `const` that have an allowed type; undefined if the schema has neither keyword. */
-export function namedValues(node: JsonObject): readonly JsonValue[] | undefined {
+export function declaredValues(node: JsonObject): readonly JsonValue[] | undefined {
   const { enum: members } = node;
   const fixed = Object.hasOwn(node, "const") ? node["const"] : undefined;
   const listed = isJsonArray(members) ? members : undefined;
   if (fixed === undefined && listed === undefined) return undefined;
-  const values = listed === undefined ? [fixed ?? null] : fixed === undefined ? listed : listed.filter((value) => equal(value, fixed));
-  const types = namedTypes(node);
+  const values = listed === undefined ? [fixed ?? null] : fixed === undefined ? listed : listed.filter((value) => isEqualJson(value, fixed));
+  const types = declaredTypes(node);
   return types === undefined ? values : values.filter((value) => types.some((type) => isOfType(value, type)));
 }
 
 /** Returns the types of a schema: from `type`, else from its values, else the types that its keywords apply to. */
-export function typesOf(node: JsonObject): readonly string[] | undefined {
-  const named = namedTypes(node);
+export function inferTypes(node: JsonObject): readonly string[] | undefined {
+  const named = declaredTypes(node);
   if (named !== undefined) return named;
-  const values = namedValues(node);
+  const values = declaredValues(node);
   if (values !== undefined && values.length > 0) return typesOfValues(values);
   const spoken = Object.keys(node).flatMap((keyword) => KEYWORD_TYPES.get(keyword) ?? []);
   return spoken.length === 0 ? undefined : [...new Set(spoken)];
 }
 
 function typesOfValues(values: readonly JsonValue[]): readonly string[] {
-  const kinds = [...new Set(values.map(kindOf))];
+  const kinds = [...new Set(values.map(jsonTypeOf))];
   const whole = values.every((value) => typeof value !== "number" || Number.isInteger(value));
   return kinds.map((kind) => (kind === "number" && whole ? "integer" : kind));
 }
 
-export function kindOf(value: JsonValue): string {
+export function jsonTypeOf(value: JsonValue): string {
   if (value === null) return "null";
   return isJsonArray(value) ? "array" : typeof value;
 }
 
 function isOfType(value: JsonValue, type: string): boolean {
-  return type === "integer" ? Number.isInteger(value) : kindOf(value) === type;
+  return type === "integer" ? Number.isInteger(value) : jsonTypeOf(value) === type;
 }
 
-export function equal(one: JsonValue, other: JsonValue): boolean {
+export function isEqualJson(one: JsonValue, other: JsonValue): boolean {
   return one === other || canonicalJson(one) === canonicalJson(other);
 }
 
-export function textsOf(value: JsonValue | undefined): readonly string[] {
+export function stringsOf(value: JsonValue | undefined): readonly string[] {
   return isJsonArray(value) ? value.filter((item) => typeof item === "string") : [];
 }
 
@@ -65,57 +65,57 @@ export function objectOf(value: JsonValue | undefined): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-export function without(node: JsonObject, ...keywords: readonly string[]): JsonObject {
+export function omitKeywords(node: JsonObject, ...keywords: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(node).filter(([keyword]) => !keywords.includes(keyword)));
 }
 
 /** Returns the schema for values of one type only, without the constraints of other types. */
-export function narrowed(node: JsonObject, type: string): JsonObject {
+export function narrowToType(node: JsonObject, type: string): JsonObject {
   const family = type === "integer" ? "number" : type;
   const kept = Object.entries(node).filter(([keyword]) => {
     const speaksOf = KEYWORD_TYPES.get(keyword);
     return (speaksOf === undefined || speaksOf === family) && keyword !== "const" && keyword !== "enum";
   });
-  const values = namedValues(node)?.filter((value) => isOfType(value, type));
+  const values = declaredValues(node)?.filter((value) => isOfType(value, type));
   return { ...Object.fromEntries(kept), type, ...(values === undefined ? {} : { enum: values }) };
 }
 
 const MAX_MEMBERS = 100;
 
 /** Whether no value can match two of these schemas, because their types, their values, or the values of a property that both require are disjoint. */
-export function excludeEachOther(members: readonly JsonObject[]): boolean {
+export function areMutuallyExclusive(members: readonly JsonObject[]): boolean {
   if (members.length > MAX_MEMBERS) return false;
-  return members.every((one, index) => members.slice(index + 1).every((other) => exclude(one, other)));
+  return members.every((one, index) => members.slice(index + 1).every((other) => isMutuallyExclusive(one, other)));
 }
 
-function exclude(one: JsonObject, other: JsonObject): boolean {
-  const types = surelyTypes(one);
-  const others = surelyTypes(other);
-  if (types !== undefined && others !== undefined && !types.some((type) => others.some((word) => overlap(type, word)))) return true;
-  if (differ(namedValues(one), namedValues(other))) return true;
+function isMutuallyExclusive(one: JsonObject, other: JsonObject): boolean {
+  const types = certainTypes(one);
+  const others = certainTypes(other);
+  if (types !== undefined && others !== undefined && !types.some((type) => others.some((word) => typesOverlap(type, word)))) return true;
+  if (haveNoCommonValue(declaredValues(one), declaredValues(other))) return true;
   if (types?.join() !== "object" || others?.join() !== "object") return false;
-  const required = textsOf(other["required"]);
-  return textsOf(one["required"]).some(
-    (name) => required.includes(name) && differ(valuesOfProperty(one, name), valuesOfProperty(other, name)),
+  const required = stringsOf(other["required"]);
+  return stringsOf(one["required"]).some(
+    (name) => required.includes(name) && haveNoCommonValue(valuesOfProperty(one, name), valuesOfProperty(other, name)),
   );
 }
 
 /** Returns the types from `type` or from the values, without those that keywords suggest. */
-function surelyTypes(node: JsonObject): readonly string[] | undefined {
-  const values = namedValues(node);
-  return namedTypes(node) ?? (values === undefined || values.length === 0 ? undefined : typesOfValues(values));
+function certainTypes(node: JsonObject): readonly string[] | undefined {
+  const values = declaredValues(node);
+  return declaredTypes(node) ?? (values === undefined || values.length === 0 ? undefined : typesOfValues(values));
 }
 
-function overlap(one: string, other: string): boolean {
+function typesOverlap(one: string, other: string): boolean {
   return one === other || (one === "integer" && other === "number") || (one === "number" && other === "integer");
 }
 
 function valuesOfProperty({ properties }: JsonObject, name: string): readonly JsonValue[] | undefined {
   const named = objectOf(properties);
-  return Object.hasOwn(named, name) ? namedValues(objectOf(named[name])) : undefined;
+  return Object.hasOwn(named, name) ? declaredValues(objectOf(named[name])) : undefined;
 }
 
-function differ(values: readonly JsonValue[] | undefined, others: readonly JsonValue[] | undefined): boolean {
+function haveNoCommonValue(values: readonly JsonValue[] | undefined, others: readonly JsonValue[] | undefined): boolean {
   if (values === undefined || others === undefined || values.length > MAX_MEMBERS || others.length > MAX_MEMBERS) return false;
   const texts = new Set(values.map(canonicalJson));
   return others.every((value) => !texts.has(canonicalJson(value)));
@@ -131,7 +131,7 @@ interface Tuple {
 }
 
 /** Returns the schemas by position and for the remaining items, from the keywords of any draft. */
-export function tupleOf({ items, prefixItems, additionalItems }: JsonObject): Tuple {
+export function readTuple({ items, prefixItems, additionalItems }: JsonObject): Tuple {
   const keyword = isJsonArray(items) ? "items" : "prefixItems";
   const first = schemasOf(isJsonArray(items) ? items : prefixItems);
   const others = isJsonArray(items) ? additionalItems : items;
@@ -151,14 +151,14 @@ export function allowsNothing(schema: JsonValue | undefined): boolean {
 }
 
 export function isOnlyNull(member: JsonValue): boolean {
-  return isJsonObject(member) && typesOf(member)?.join() === "null";
+  return isJsonObject(member) && inferTypes(member)?.join() === "null";
 }
 
 /** Whether the values are all values of the type, as true and false are of boolean. */
-export function isAllOf(values: readonly JsonValue[], types: readonly string[] | undefined): boolean {
+export function coversWholeType(values: readonly JsonValue[], types: readonly string[] | undefined): boolean {
   return (
     types?.join() === "boolean" &&
-    values.some((value) => equal(value, true)) &&
+    values.some((value) => isEqualJson(value, true)) &&
     values.some((value) => isOfType(value, "boolean") && value === false)
   );
 }
@@ -168,7 +168,7 @@ export function mapValues(object: JsonObject, change: (value: JsonValue, key: st
 }
 
 /** Returns the stricter of two bounds of the same keyword. */
-export function stricter(keyword: string, value: JsonValue, known: JsonValue | undefined): JsonValue {
+export function stricterBound(keyword: string, value: JsonValue, known: JsonValue | undefined): JsonValue {
   if (typeof value !== "number" || typeof known !== "number") return value;
   if (keyword === "minimum") return Math.max(value, known);
   return keyword === "maximum" ? Math.min(value, known) : value;

@@ -1,5 +1,5 @@
 /** The parts of JSON Schema that each provider accepts, as data for one walker. */
-import { words } from "../../core/base/wording.ts";
+import { wordSet } from "../../core/base/wording.ts";
 import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { KNOWN_KEYWORDS } from "../../schema/keyword-names.ts";
 
@@ -19,13 +19,13 @@ export type SchemaSubset =
   | "deepseek-strict";
 
 export interface SubsetRules {
-  /** Allowed keywords; also at the root, unless `rootKeeps` is set. */
-  readonly keeps: ReadonlySet<string>;
-  readonly rootKeeps?: ReadonlySet<string>;
+  /** Allowed keywords; also at the root, unless `allowedRootKeywords` is set. */
+  readonly allowedKeywords: ReadonlySet<string>;
+  readonly allowedRootKeywords?: ReadonlySet<string>;
   /** Whether unknown keywords are kept, too. */
-  readonly keepsUnknown?: boolean;
+  readonly allowsUnknownKeywords?: boolean;
   /** The values that an allowed keyword may have, by keyword. */
-  readonly accepts?: Readonly<Record<string, (value: JsonValue) => boolean>>;
+  readonly acceptedValues?: Readonly<Record<string, (value: JsonValue) => boolean>>;
   /** `keep`: `$ref` to `$defs`; `acyclic`: the same, but not recursive; `inline`: none. */
   readonly references: "keep" | "acyclic" | "inline";
   /** Whether a `$ref` may have no other keywords next to it; they are put around it instead. */
@@ -33,15 +33,15 @@ export interface SubsetRules {
   /** `list`: `type` may have several types; `single`: they become `anyOf`; `nullable`: one type, and null becomes `nullable`. */
   readonly types: "list" | "single" | "nullable";
   /** Whether every schema must have a type, and every array `items`. */
-  readonly typed?: boolean;
+  readonly requiresType?: boolean;
   /** Whether an `anyOf` may have no constraints next to it; they are merged into its members. */
-  readonly unionsAlone?: boolean;
+  readonly requiresBareUnions?: boolean;
   /** Whether every object must refuse unnamed properties. */
   readonly closed?: boolean;
   /** Whether every property must be required; an optional one may be null instead. */
   readonly allRequired?: boolean;
   /** The types of values that are allowed in `enum`. */
-  readonly enums: ReadonlySet<string>;
+  readonly enumTypes: ReadonlySet<string>;
   /** Whether only named properties may be required. */
   readonly requiredAreNamed?: boolean;
   readonly propertyNames?: RegExp;
@@ -52,8 +52,8 @@ export interface SubsetRules {
   readonly maxEnumValues?: number;
 }
 
-const PRIMITIVES = words("string number boolean null");
-const ANY_KIND = words("string number boolean null array object");
+const PRIMITIVES = wordSet("string number boolean null");
+const ANY_KIND = wordSet("string number boolean null array object");
 const REFERENCES = ["$ref", "$defs"] as const;
 
 /**
@@ -61,25 +61,25 @@ const REFERENCES = ["$ref", "$defs"] as const;
  * build a grammar of all tools, refuse the whole request because of one such pattern, even if no tool is strict.
  */
 function isPlainPattern(pattern: JsonValue): boolean {
-  return typeof pattern === "string" && isPlainText(pattern);
+  return typeof pattern === "string" && isPlainPatternText(pattern);
 }
 
 /** Whether a pattern, or the JSON of a schema, has no lookaround and no backreference. */
-export function isPlainText(text: string): boolean {
+export function isPlainPatternText(text: string): boolean {
   return !/\(\?<?[=!]|\\[1-9k]/u.test(text);
 }
 
-function havePlainNames(schemas: JsonValue): boolean {
-  return !isJsonObject(schemas) || Object.keys(schemas).every(isPlainText);
+function hasPlainNames(schemas: JsonValue): boolean {
+  return !isJsonObject(schemas) || Object.keys(schemas).every(isPlainPatternText);
 }
 
 /** Whether a condition has only plain patterns: dropping a pattern inside it could reverse its meaning. */
 function isPlainSchema(schema: JsonValue): boolean {
-  return isPlainText(JSON.stringify(schema));
+  return isPlainPatternText(JSON.stringify(schema));
 }
 
-function oneOfFormats(formats: string): (format: JsonValue) => boolean {
-  const known = words(formats);
+function isOneOfFormats(formats: string): (format: JsonValue) => boolean {
+  const known = wordSet(formats);
   return (format) => typeof format === "string" && known.has(format);
 }
 
@@ -87,32 +87,32 @@ const INLINE: ReadonlySet<string> = new Set([...KNOWN_KEYWORDS].filter((keyword)
 
 export const SUBSET_RULES: Readonly<Record<SchemaSubset, SubsetRules>> = {
   "json-schema": {
-    keeps: KNOWN_KEYWORDS,
-    keepsUnknown: true,
-    accepts: { pattern: isPlainPattern, patternProperties: havePlainNames, not: isPlainSchema, if: isPlainSchema },
+    allowedKeywords: KNOWN_KEYWORDS,
+    allowsUnknownKeywords: true,
+    acceptedValues: { pattern: isPlainPattern, patternProperties: hasPlainNames, not: isPlainSchema, if: isPlainSchema },
     references: "keep",
     types: "list",
-    enums: ANY_KIND,
+    enumTypes: ANY_KIND,
   },
   /** @see https://platform.openai.com/docs/guides/structured-outputs#supported-schemas */
   "openai-strict": {
-    keeps: new Set([
-      ...words("type title description enum properties required additionalProperties items minItems maxItems anyOf format pattern"),
-      ...words("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
+    allowedKeywords: new Set([
+      ...wordSet("type title description enum properties required additionalProperties items minItems maxItems anyOf format pattern"),
+      ...wordSet("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
       ...REFERENCES,
     ]),
-    accepts: {
-      format: oneOfFormats("date-time time date duration email hostname ipv4 ipv6 uuid"),
+    acceptedValues: {
+      format: isOneOfFormats("date-time time date duration email hostname ipv4 ipv6 uuid"),
       pattern: isPlainPattern,
     },
     references: "keep",
     bareReferences: true,
     types: "list",
-    typed: true,
-    unionsAlone: true,
+    requiresType: true,
+    requiresBareUnions: true,
     closed: true,
     allRequired: true,
-    enums: PRIMITIVES,
+    enumTypes: PRIMITIVES,
     requiredAreNamed: true,
     maxNesting: 5,
     maxProperties: 100,
@@ -120,97 +120,97 @@ export const SUBSET_RULES: Readonly<Record<SchemaSubset, SubsetRules>> = {
   },
   /** @see https://docs.claude.com/en/docs/build-with-claude/structured-outputs#json-schema-limitations */
   "anthropic-strict": {
-    keeps: new Set([
-      ...words("type title description enum const properties required additionalProperties items minItems anyOf format"),
+    allowedKeywords: new Set([
+      ...wordSet("type title description enum const properties required additionalProperties items minItems anyOf format"),
       ...REFERENCES,
     ]),
-    accepts: {
-      format: oneOfFormats("date-time time date duration email hostname uri ipv4 ipv6 uuid"),
+    acceptedValues: {
+      format: isOneOfFormats("date-time time date duration email hostname uri ipv4 ipv6 uuid"),
       minItems: (value) => value === 0 || value === 1,
       const: (value) => typeof value !== "object" || value === null,
     },
     references: "acyclic",
     bareReferences: true,
     types: "single",
-    typed: true,
-    unionsAlone: true,
+    requiresType: true,
+    requiresBareUnions: true,
     closed: true,
-    enums: PRIMITIVES,
+    enumTypes: PRIMITIVES,
     requiredAreNamed: true,
   },
   /** @see https://ai.google.dev/api/caching#FunctionDeclaration */
   "gemini-json-schema": {
-    keeps: new Set([
-      ...words("type title description enum properties required additionalProperties items prefixItems minItems maxItems anyOf default"),
-      ...words("minLength maxLength pattern minimum maximum minProperties maxProperties propertyOrdering"),
+    allowedKeywords: new Set([
+      ...wordSet("type title description enum properties required additionalProperties items prefixItems minItems maxItems anyOf default"),
+      ...wordSet("minLength maxLength pattern minimum maximum minProperties maxProperties propertyOrdering"),
       ...REFERENCES,
     ]),
-    accepts: { pattern: isPlainPattern },
+    acceptedValues: { pattern: isPlainPattern },
     references: "keep",
     types: "list",
-    unionsAlone: true,
-    enums: words("string number"),
+    requiresBareUnions: true,
+    enumTypes: wordSet("string number"),
     requiredAreNamed: true,
   },
   /** @see https://ai.google.dev/api/caching#Schema */
   "gemini-openapi": {
-    keeps: new Set([
-      ...words("type title description nullable enum properties required propertyOrdering items minItems maxItems anyOf default format"),
-      ...words("minLength maxLength pattern minimum maximum minProperties maxProperties"),
+    allowedKeywords: new Set([
+      ...wordSet("type title description nullable enum properties required propertyOrdering items minItems maxItems anyOf default format"),
+      ...wordSet("minLength maxLength pattern minimum maximum minProperties maxProperties"),
     ]),
-    accepts: { format: oneOfFormats("date-time float double int32 int64"), pattern: isPlainPattern },
+    acceptedValues: { format: isOneOfFormats("date-time float double int32 int64"), pattern: isPlainPattern },
     references: "inline",
     types: "nullable",
-    typed: true,
-    unionsAlone: true,
-    enums: words("string"),
+    requiresType: true,
+    requiresBareUnions: true,
+    enumTypes: wordSet("string"),
     requiredAreNamed: true,
     propertyNames: /^[A-Za-z_][A-Za-z0-9_]{0,63}$/u,
     countsAsText: true,
   },
   /** Ollama's server reads only these keywords. */
   ollama: {
-    keeps: words("type description enum properties required items anyOf"),
-    rootKeeps: words("type properties required items"),
+    allowedKeywords: wordSet("type description enum properties required items anyOf"),
+    allowedRootKeywords: wordSet("type properties required items"),
     references: "inline",
     types: "list",
-    enums: ANY_KIND,
+    enumTypes: ANY_KIND,
   },
   /** @see https://docs.aws.amazon.com/nova/latest/userguide/tool-use-definition.html */
   "bedrock-nova": {
-    keeps: INLINE,
-    rootKeeps: words("type properties required"),
+    allowedKeywords: INLINE,
+    allowedRootKeywords: wordSet("type properties required"),
     references: "inline",
     types: "list",
-    enums: ANY_KIND,
+    enumTypes: ANY_KIND,
   },
   /** For replies. @see https://docs.cohere.com/docs/structured-outputs */
   cohere: {
-    keeps: new Set([
-      ...words("type title description enum const properties required additionalProperties items anyOf format pattern"),
+    allowedKeywords: new Set([
+      ...wordSet("type title description enum const properties required additionalProperties items anyOf format pattern"),
       ...REFERENCES,
     ]),
-    accepts: { format: oneOfFormats("date-time uuid date time"), pattern: isPlainPattern },
+    acceptedValues: { format: isOneOfFormats("date-time uuid date time"), pattern: isPlainPattern },
     references: "keep",
     types: "single",
-    typed: true,
-    enums: PRIMITIVES,
+    requiresType: true,
+    enumTypes: PRIMITIVES,
     requiredAreNamed: true,
   },
   /** @see https://api-docs.deepseek.com/guides/tool_calls */
   "deepseek-strict": {
-    keeps: new Set([
-      ...words("type title description enum properties required additionalProperties items anyOf format pattern"),
-      ...words("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
+    allowedKeywords: new Set([
+      ...wordSet("type title description enum properties required additionalProperties items anyOf format pattern"),
+      ...wordSet("minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
     ]),
-    accepts: { format: oneOfFormats("email hostname ipv4 ipv6 uuid"), pattern: isPlainPattern },
+    acceptedValues: { format: isOneOfFormats("email hostname ipv4 ipv6 uuid"), pattern: isPlainPattern },
     references: "inline",
     types: "single",
-    typed: true,
-    unionsAlone: true,
+    requiresType: true,
+    requiresBareUnions: true,
     closed: true,
     allRequired: true,
-    enums: PRIMITIVES,
+    enumTypes: PRIMITIVES,
     requiredAreNamed: true,
   },
 };

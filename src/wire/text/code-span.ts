@@ -5,7 +5,7 @@ const TILDE = "~";
 const CODE_INDENT = 4;
 const QUOTATION_MARKS: ReadonlySet<string> = new Set(['"', "'", "“", "‘", "«", "「"]);
 
-export class CodeSpan {
+export class QuotationTracker {
   /** The marks that opened the current fence; empty outside one. */
   #fence = "";
   /** Number of backticks that opened the current inline code; 0 outside one. */
@@ -17,7 +17,7 @@ export class CodeSpan {
   #indent = 0;
   /** Whether the lines before this one allow it to be indented code: it follows a blank line after text, or other indented code. */
   #mayBeCode = false;
-  #saidAnything = false;
+  #hasText = false;
   #blockQuote = false;
   #last = "";
 
@@ -39,11 +39,11 @@ export class CodeSpan {
   }
 
   /** Whether only white space precedes this position on its line. */
-  get beginsLine(): boolean {
+  get isAtLineStart(): boolean {
     return this.#lineIsBlank && this.#run === "";
   }
 
-  get quoted(): boolean {
+  get isQuoted(): boolean {
     if (this.#run !== "") this.#endRun();
     return this.#fence !== "" || this.#inline > 0 || this.#blockQuote || this.#indented || QUOTATION_MARKS.has(this.#last);
   }
@@ -71,8 +71,8 @@ export class CodeSpan {
   }
 
   #endLine(): void {
-    this.#mayBeCode = this.#lineIsBlank ? this.#saidAnything : this.#indented;
-    this.#saidAnything ||= !this.#lineIsBlank;
+    this.#mayBeCode = this.#lineIsBlank ? this.#hasText : this.#indented;
+    this.#hasText ||= !this.#lineIsBlank;
     this.#inline = 0;
     this.#indent = 0;
     this.#lineIsBlank = true;

@@ -4,9 +4,9 @@ import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { TextArguments } from "./text-arguments.ts";
-import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
+import type { CallReader, ReaderContext, TextGrammar } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { allowsType, argumentNames, propertySchema, readStrict } from "./typed-value.ts";
+import { allowsType, argumentNames, propertySchema, parseStrict } from "./typed-value.ts";
 
 /** The delimiters between which a model writes its calls. */
 export interface Delimiters {
@@ -67,7 +67,7 @@ export function delimitersOf(name: string, { start, end, slash }: Delimiters): {
 export function delimitedGrammar(delimiters: Delimiters): TextGrammar {
   const { start, slash } = delimiters;
   return {
-    calls: [{ mark: slash === "opens" ? `${start}/` : start, read: delimitedCall(delimiters), where: "prose", behind: [NAME] }],
+    calls: [{ mark: slash === "opens" ? `${start}/` : start, read: delimitedCall(delimiters), where: "prose", nextPatterns: [NAME] }],
     unknownTools: "text",
   };
 }
@@ -80,37 +80,37 @@ const DEFAULT_BODY = "content";
 function delimitedCall(delimiters: Delimiters): CallReader {
   return function* (place) {
     const { input } = place;
-    const name = yield* input.while(NAME, MAX_NAME);
-    if (!place.knows(name)) return false;
+    const name = yield* input.readWhile(NAME, MAX_NAME);
+    if (!place.acceptsName(name)) return false;
     const values = new TextArguments(place, name, (text) => text);
     const { close } = delimitersOf(name, delimiters);
     const opened = yield* readAttributes(place, values, delimiters);
     if (opened === false) return false;
     if (opened !== "whole") {
-      const body = yield* readInside(place, values, { delimiters, close });
+      const body = yield* readBodyText(place, values, { delimiters, close });
       if (body === undefined) return false;
       if (body !== "") setBody(place, values, { name, body, delimiters });
     }
-    return place.accept({ name, input: values.all() });
+    return place.acceptCall({ name, input: values.toInput() });
   };
 }
 
 /** Returns false if this is not an opening; `whole` if it is self-closing. */
-function* readAttributes(place: ReadPlace, values: TextArguments, { end, ...delimiters }: Delimiters): Reading<boolean | "whole"> {
+function* readAttributes(place: ReaderContext, values: TextArguments, { end, ...delimiters }: Delimiters): Reading<boolean | "whole"> {
   const { input } = place;
   for (;;) {
-    const space = yield* input.while(/\s/u, MAX_NAME);
-    if (delimiters.arguments === "attributes" && (yield* input.take(`/${end}`))) return "whole";
-    if (yield* input.take(end)) return true;
-    const key = space === "" ? "" : yield* input.while(KEY, MAX_NAME);
-    yield* input.while(/\s/u, MAX_NAME);
-    if (key === "" || !(yield* input.take("="))) return false;
-    yield* input.while(/\s/u, MAX_NAME);
+    const space = yield* input.readWhile(/\s/u, MAX_NAME);
+    if (delimiters.arguments === "attributes" && (yield* input.tryRead(`/${end}`))) return "whole";
+    if (yield* input.tryRead(end)) return true;
+    const key = space === "" ? "" : yield* input.readWhile(KEY, MAX_NAME);
+    yield* input.readWhile(/\s/u, MAX_NAME);
+    if (key === "" || !(yield* input.tryRead("="))) return false;
+    yield* input.readWhile(/\s/u, MAX_NAME);
     const quote = yield* input.peek();
     if (quote !== '"' && quote !== "'") return false;
-    yield* input.take(quote);
-    const text = yield* input.while(quote === '"' ? /[^"]/u : /[^']/u);
-    if (!(yield* input.take(quote))) return false;
+    yield* input.tryRead(quote);
+    const text = yield* input.readWhile(quote === '"' ? /[^"]/u : /[^']/u);
+    if (!(yield* input.tryRead(quote))) return false;
     values.set(unescapeName(key), unescapeAttribute(text));
   }
 }
@@ -133,16 +133,16 @@ function unescapeName(text: string): string {
   return text.replaceAll(/&#(\d{1,6});/gu, (_entity, code: string) => String.fromCodePoint(Number(code)));
 }
 
-interface Inside {
+interface BodyContext {
   readonly delimiters: Delimiters;
   readonly close: string;
 }
 
 /** Reads argument lines and returns the body after them; undefined if the end is missing. */
-function* readInside(place: ReadPlace, values: TextArguments, { delimiters, close }: Inside): Reading<string | undefined> {
-  const head: Head | undefined = delimiters.arguments === "lines" ? yield* readLines(place, values, { delimiters, close }) : NO_LINES;
+function* readBodyText(place: ReaderContext, values: TextArguments, { delimiters, close }: BodyContext): Reading<string | undefined> {
+  const head: ArgumentLines | undefined = delimiters.arguments === "lines" ? yield* readLines(place, values, { delimiters, close }) : NO_LINES;
   if (head === undefined || head.end === "call") return head?.space;
-  const { text, marker } = yield* place.input.textUntil(new MarkerSet([close]));
+  const { text, marker } = yield* place.input.readTextUntil(new MarkerSet([close]));
   if (marker === undefined) return undefined;
   const body = head.space + text;
   if (head.end === "mark") return body.replace(LAST_LINE_END, "");
@@ -152,33 +152,33 @@ function* readInside(place: ReadPlace, values: TextArguments, { delimiters, clos
 const FIRST_LINE_END = /^\r?\n/u;
 const LAST_LINE_END = /\r?\n$/u;
 
-interface Head {
+interface ArgumentLines {
   /** The end of the argument lines: the end of the call, a line with only the prefix, or the body. */
   readonly end: "call" | "mark" | "body";
   /** The part of the body that was already read. */
   readonly space: string;
 }
 
-const NO_LINES: Head = { end: "body", space: "" };
+const NO_LINES: ArgumentLines = { end: "body", space: "" };
 
 /** Reads argument lines, indented or not, with blank lines between; undefined if the last one does not end. */
-function* readLines({ input }: ReadPlace, values: TextArguments, { delimiters, close }: Inside): Reading<Head | undefined> {
+function* readLines({ input }: ReaderContext, values: TextArguments, { delimiters, close }: BodyContext): Reading<ArgumentLines | undefined> {
   const { prefix = "@@", separator = "=" } = delimiters;
   const lineEnds = new MarkerSet(["\n", close]);
   const start = prefix.trimStart();
   const { all: names } = argumentNames(values.schema);
   for (let lines = 0; ; lines++) {
-    const space = start === "" ? "" : yield* input.while(/\s/u);
+    const space = start === "" ? "" : yield* input.readWhile(/\s/u);
     const before = lines === 0 ? space.replace(FIRST_LINE_END, "") : space;
-    if (!(yield* input.take(start === "" ? prefix : start))) return { end: "body", space: before };
-    const { text, marker } = yield* input.textUntil(lineEnds);
+    if (!(yield* input.tryRead(start === "" ? prefix : start))) return { end: "body", space: before };
+    const { text, marker } = yield* input.readTextUntil(lineEnds);
     if (marker === undefined) return undefined;
-    if (setExact(values, text, separator)) {
+    if (setJsonLine(values, text, separator)) {
       values.isCutShort = marker === close;
       if (marker === close) return { end: "call", space: "" };
       continue;
     }
-    const at = separatorIn(text, separator, names);
+    const at = findSeparator(text, separator, names);
     const key = (at < 0 ? text : text.slice(0, at)).trim();
     const isName = !/\s/u.test(key) || names.includes(key) || (names.length === 0 && at >= 0);
     if (!isName)
@@ -192,11 +192,11 @@ function* readLines({ input }: ReadPlace, values: TextArguments, { delimiters, c
 }
 
 /** Takes a line whose name and value are both JSON. */
-function setExact(values: TextArguments, line: string, separator: string): boolean {
+function setJsonLine(values: TextArguments, line: string, separator: string): boolean {
   const [name = ""] = JSON_STRING.exec(line) ?? [];
-  const key = readStrict(name);
+  const key = parseStrict(name);
   if (typeof key !== "string" || !line.startsWith(separator, name.length)) return false;
-  const value = readStrict(line.slice(name.length + separator.length));
+  const value = parseStrict(line.slice(name.length + separator.length));
   if (value !== undefined) values.setValue(key, value);
   return value !== undefined;
 }
@@ -204,7 +204,7 @@ function setExact(values: TextArguments, line: string, separator: string): boole
 const JSON_STRING = /^"(?:[^"\\]|\\.)*"/u;
 
 /** Where the name ends: behind the longest of the tool's names that has the separator in it, else at the first separator. */
-function separatorIn(text: string, separator: string, names: readonly string[]): number {
+function findSeparator(text: string, separator: string, names: readonly string[]): number {
   const lengths = names.filter((name) => name.includes(separator) && text.startsWith(name + separator)).map(({ length }) => length);
   return lengths.length > 0 ? Math.max(...lengths) : text.indexOf(separator);
 }
@@ -216,7 +216,7 @@ interface Body {
 }
 
 /** Sets the argument that the body is. If there is none, or it is set already, the body is kept under another name, with a warning. */
-function setBody(place: ReadPlace, values: TextArguments, { name, body, delimiters }: Body): void {
+function setBody(place: ReaderContext, values: TextArguments, { name, body, delimiters }: Body): void {
   const argument = bodyArgument(place, values, { name, body, delimiters });
   if (argument !== undefined && !values.has(argument)) return values.set(argument, body);
   if (body.trim() === "") return undefined;
@@ -228,8 +228,8 @@ function setBody(place: ReadPlace, values: TextArguments, { name, body, delimite
 }
 
 /** Returns the argument that the body is: from `bodyArguments`, else `content`, the missing required one, or the only one that can be a string. */
-function bodyArgument(place: ReadPlace, values: TextArguments, { name, delimiters }: Body): string | undefined {
-  const tool = place.tool(name);
+function bodyArgument(place: ReaderContext, values: TextArguments, { name, delimiters }: Body): string | undefined {
+  const tool = place.findTool(name);
   for (const given of [place.bodyArguments, delimiters.bodyArguments ?? {}])
     for (const one of tool === undefined ? [name] : [name, tool.name, splitName(tool.name).name])
       if (Object.hasOwn(given, one)) return given[one];

@@ -22,15 +22,15 @@ export interface Roles {
   readonly roles: ReadonlyMap<string, Role>;
   readonly thinking: readonly ThinkingMarks[];
   /** How thinking ends that the prompt opened: with a closing mark of any pair. */
-  readonly begun: ThinkingEnd;
+  readonly promptThinking: ThinkingEnd;
 }
 
 export const DEFAULT_THINKING: readonly ThinkingMarks[] = [["<think>", "</think>"]];
 
-const known = new WeakMap<TextGrammar, Roles>();
+const rolesByGrammar = new WeakMap<TextGrammar, Roles>();
 
 export function rolesOf(grammar: TextGrammar): Roles {
-  return getOrAdd(known, grammar, readRoles);
+  return getOrAdd(rolesByGrammar, grammar, readRoles);
 }
 
 /** Determines the roles. If a mark has several, the last in this order wins: a call over thinking, thinking over marks around calls. */
@@ -39,17 +39,17 @@ function readRoles(grammar: TextGrammar): Roles {
   const roles = new Map<string, Role>();
   for (const [, ...closes] of thinking)
     for (const close of closes) if (!close.startsWith("</")) roles.set(close, { kind: "thinking-close" }); // people write tags, too
-  for (const mark of grammar.unsaid ?? []) roles.set(mark, { kind: "unsaid" });
+  for (const mark of grammar.droppedMarks ?? []) roles.set(mark, { kind: "unsaid" });
   for (const mark of grammar.after ?? []) roles.set(mark, { kind: "after" });
   for (const mark of grammar.before ?? []) roles.set(mark, { kind: "before" });
   for (const [open, close] of grammar.hidden ?? []) roles.set(open, { kind: "hidden", close: new MarkerSet([close]) });
   for (const [open, ...closes] of thinking) roles.set(open, { kind: "thinking", end: thinkingEnd(closes, thinkingEnds) });
   for (const call of grammar.calls) roles.set(call.mark, { kind: "call", call });
-  const begun = thinkingEnd(
+  const promptThinking = thinkingEnd(
     thinking.flatMap(([, ...closes]) => closes),
     thinkingEnds,
   );
-  return { marks: new MarkerSet(roles.keys()), roles, thinking, begun };
+  return { marks: new MarkerSet(roles.keys()), roles, thinking, promptThinking };
 }
 
 function thinkingEnd(closes: readonly string[], ends: readonly string[]): ThinkingEnd {

@@ -2,9 +2,9 @@
 import type { JsonValue } from "../../core/base/json.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { parameterCall } from "./parameter-calls.ts";
-import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
+import type { CallReader, ReaderContext, TextGrammar } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { readObject } from "./typed-value.ts";
+import { parseObjectOrText } from "./typed-value.ts";
 
 const HEAD_ENDS = new MarkerSet(["<|message|>", "<|end|>", "<|call|>", "<|return|>", "<|start|>"]);
 const BODY_END_MARKS = ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>", "<|eom|>", "<|eot|>"] as const;
@@ -16,52 +16,52 @@ const ANSWER_ENDS = new MarkerSet(["<|message|>", ...BODY_END_MARKS]);
 const UNFINISHED_HEAD = /^\s?(?:assistant\b|(?:analysis|commentary|final)$)(?![^]*\bto=)[^]{0,128}$/u;
 
 /** Reads messages up to one for the user. */
-const message: CallReader = function* (place, mark) {
+const readMessages: CallReader = function* (place, mark) {
   let open: string | undefined = mark;
   while (open === "<|start|>" || open === "<|channel|>" || open === "to=") {
-    const { text: head, marker } = yield* place.input.textUntil(HEAD_ENDS);
+    const { text: head, marker } = yield* place.input.readTextUntil(HEAD_ENDS);
     if (marker === undefined && UNFINISHED_HEAD.test(head)) return true;
     if (marker !== "<|message|>") return false;
     const recipient = open === "to=" ? /^[^\s<]+/u.exec(head)?.[0] : /\bto=([^\s<]+)/u.exec(head)?.[1];
     if (recipient === "user") open = yield* readAnswer(place);
-    else if (recipient !== undefined && recipient !== "self" && (yield* beginsTags(place))) return true;
+    else if (recipient !== undefined && recipient !== "self" && (yield* startsWithTags(place))) return true;
     else if (recipient !== undefined && recipient !== "assistant" && recipient !== "self") {
       const body: CallBody | undefined = yield* readBody(place, /\bjson\s*$/u.test(head));
-      if (body === undefined || !place.accept({ name: recipient.replace(/^functions\./u, ""), input: body.input })) return false;
+      if (body === undefined || !place.acceptCall({ name: recipient.replace(/^functions\./u, ""), input: body.input })) return false;
       open = body.end;
     } else if (recipient === "self" || isAnalysis(head, open)) {
-      open = yield* place.input.until(BODY_ENDS, (text) => {
-        place.input.mark();
-        place.think(text);
+      open = yield* place.input.readUntil(BODY_ENDS, (text) => {
+        place.input.setMark();
+        place.addThinking(text);
       });
-      place.settle();
+      place.commit();
     } else return true;
   }
   return true;
 };
 
 /** For Muse Glimmer: whether the message to a tool has its calls in tags, which have their own marks. */
-function* beginsTags({ input }: ReadPlace): Reading<boolean> {
-  yield* input.space();
-  return yield* input.stands("<atem:");
+function* startsWithTags({ input }: ReaderContext): Reading<boolean> {
+  yield* input.skipSpace();
+  return yield* input.startsWith("<atem:");
 }
 
 /**
  * For Muse Glimmer: reads a message to the user, in which tags are text, up to the next message, or to a message to a tool whose mark is missing.
  * Returns undefined if calls may follow.
  */
-function* readAnswer(place: ReadPlace): Reading<string | undefined> {
+function* readAnswer(place: ReaderContext): Reading<string | undefined> {
   const { input } = place;
-  place.settle();
+  place.commit();
   for (;;) {
-    const mark = yield* input.until(ANSWER_ENDS, (text) => {
-      input.mark();
-      place.say(text);
+    const mark = yield* input.readUntil(ANSWER_ENDS, (text) => {
+      input.setMark();
+      place.addText(text);
     });
-    place.settle();
+    place.commit();
     if (mark !== "<|message|>") return mark;
-    if (yield* input.stands("<atem:")) return undefined;
-    place.say(mark);
+    if (yield* input.startsWith("<atem:")) return undefined;
+    place.addText(mark);
   }
 }
 
@@ -79,49 +79,49 @@ interface CallBody {
   readonly end: string | undefined;
 }
 
-function* readBody({ input }: ReadPlace, json: boolean): Reading<CallBody | undefined> {
-  yield* input.space();
+function* readBody({ input }: ReaderContext, json: boolean): Reading<CallBody | undefined> {
+  yield* input.skipSpace();
   if ((yield* input.peek()) !== "{") {
-    const { text, marker } = yield* input.textUntil(BODY_ENDS);
+    const { text, marker } = yield* input.readTextUntil(BODY_ENDS);
     const ended = marker === undefined ? text !== "" : CALL_ENDS.has(marker);
     return ended && (!json || text.trim() === "") ? { input: text.trim(), end: marker } : undefined;
   }
-  const text = yield* input.object();
+  const text = yield* input.readBalancedObject();
   if (text === undefined) return undefined;
-  return { input: readObject(text), end: yield* readEnd({ input }) };
+  return { input: parseObjectOrText(text), end: yield* readEnd({ input }) };
 }
 
 /** Reads the mark directly after a call. */
-function* readEnd({ input }: Pick<ReadPlace, "input">): Reading<string | undefined> {
-  yield* input.space();
-  if (yield* input.take("<|call|>commentary")) return "<|call|>"; // some models continue like this
-  for (const mark of ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]) if (yield* input.take(mark)) return mark;
+function* readEnd({ input }: Pick<ReaderContext, "input">): Reading<string | undefined> {
+  yield* input.skipSpace();
+  if (yield* input.tryRead("<|call|>commentary")) return "<|call|>"; // some models continue like this
+  for (const mark of ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]) if (yield* input.tryRead(mark)) return mark;
   return undefined;
 }
 
 /** Reads a reply to a prompt that ends with `<|start|>assistant`: a message may begin with its recipient, directly followed by its next mark. */
-const begun: CallReader = function* (place) {
+const readPromptStart: CallReader = function* (place) {
   const { input } = place;
-  yield* input.take("assistant");
-  yield* input.take(" ");
-  if (!(yield* input.stands("to="))) return false;
+  yield* input.tryRead("assistant");
+  yield* input.tryRead(" ");
+  if (!(yield* input.startsWith("to="))) return false;
   let ahead = "to=".length;
-  while (/[^\s<]/u.test(input.seen(ahead) ?? (yield* input.peek(ahead)))) ahead++;
-  ahead += yield* input.spacesAt(ahead, 1);
+  while (/[^\s<]/u.test(input.peekArrived(ahead) ?? (yield* input.peek(ahead)))) ahead++;
+  ahead += yield* input.countSpaces(ahead, 1);
   if ((yield* input.peek(ahead)) !== "<" || (yield* input.peek(ahead + 1)) !== "|") return false;
-  yield* input.take("to=");
-  return yield* message(place, "to=");
+  yield* input.tryRead("to=");
+  return yield* readMessages(place, "to=");
 };
 
 export const HARMONY: TextGrammar = {
   calls: [
-    { mark: "<|start|>", read: message },
-    { mark: "<|channel|>", read: message },
+    { mark: "<|start|>", read: readMessages },
+    { mark: "<|channel|>", read: readMessages },
   ],
   after: ["<|message|>"],
-  unsaid: ["<|end|>", "<|return|>", "<|call|>"],
+  droppedMarks: ["<|end|>", "<|return|>", "<|call|>"],
   thinking: [],
-  start: { read: begun },
+  start: { read: readPromptStart },
 };
 
 /**
@@ -146,5 +146,5 @@ export const MUSE_GLIMMER: TextGrammar = {
   ],
   before: ["<atem:function_calls>"],
   after: ["<|message|>", "</atem:function_calls>"],
-  unsaid: ["<|end|>", "<|return|>", "<|call|>", "<|eom|>", "<|eot|>"],
+  droppedMarks: ["<|end|>", "<|return|>", "<|call|>", "<|eom|>", "<|eot|>"],
 };

@@ -10,24 +10,24 @@ import type { Reading, TextInput } from "./text-input.ts";
 const MESSAGE = "<|message_model|>";
 const INVOKE = "<|content_invoke_tool_json|>";
 const END = "<|end_message|>";
-const call = jsonCalls();
-const namedCall = jsonCalls({ headEnd: INVOKE });
+const readCall = jsonCalls();
+const readNamedCall = jsonCalls({ headEnd: INVOKE });
 const NAME = /[\w.:-]/u;
 const MAX_NAME = 256;
 
 /** A message without a call is of another kind; its marks are not part of the text. */
-const message: CallReader = function* (place, mark) {
+const readMessage: CallReader = function* (place, mark) {
   const { input } = place;
-  const head = yield* input.while(NAME, MAX_NAME);
-  if (yield* input.take(INVOKE)) return yield* namedCall(place, mark);
-  if (head !== "" && (yield* endsIn(input, INVOKE))) return false;
-  place.settle();
-  if (head !== "") place.say(head);
+  const head = yield* input.readWhile(NAME, MAX_NAME);
+  if (yield* input.tryRead(INVOKE)) return yield* readNamedCall(place, mark);
+  if (head !== "" && (yield* endsInsideMark(input, INVOKE))) return false;
+  place.commit();
+  if (head !== "") place.addText(head);
   return true;
 };
 
 /** Whether the text ends before this mark does. */
-function* endsIn(input: TextInput, mark: string): Reading<boolean> {
+function* endsInsideMark(input: TextInput, mark: string): Reading<boolean> {
   for (let ahead = 0; ahead < mark.length; ahead++) {
     const next = yield* input.peek(ahead);
     if (next !== mark.charAt(ahead)) return next === "";
@@ -36,20 +36,20 @@ function* endsIn(input: TextInput, mark: string): Reading<boolean> {
 }
 
 /** The prompt ends behind the mark of a message, so that the name is the first text of the model. */
-const begun: CallReader = function* (place, mark) {
+const readPromptStart: CallReader = function* (place, mark) {
   const { input } = place;
-  const name = yield* input.while(NAME, MAX_NAME);
-  return name !== "" && (yield* input.take(INVOKE)) && (yield* call(place, mark));
+  const name = yield* input.readWhile(NAME, MAX_NAME);
+  return name !== "" && (yield* input.tryRead(INVOKE)) && (yield* readCall(place, mark));
 };
 
 export const INKLING: TextGrammar = {
   calls: [
-    { mark: MESSAGE, read: message },
-    { mark: INVOKE, read: call },
+    { mark: MESSAGE, read: readMessage },
+    { mark: INVOKE, read: readCall },
   ],
-  unsaid: ["<|content_text|>", END, "<|content_model_end_sampling|>", "<|endoftext|>"],
+  droppedMarks: ["<|content_text|>", END, "<|content_model_end_sampling|>", "<|endoftext|>"],
   thinking: [["<|content_thinking|>", END]],
   thinkingEnds: [MESSAGE, INVOKE],
   endsCall: (text, mark) => mark === END && text.includes(INVOKE) && text.trimEnd().endsWith("}"),
-  start: { read: begun },
+  start: { read: readPromptStart },
 };

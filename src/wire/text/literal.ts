@@ -18,19 +18,19 @@ export interface LiteralOptions {
  */
 export function readLiteral(text: string, options: LiteralOptions = {}): JsonObject | string | undefined {
   const reader = new LiteralReader(text, options);
-  const value = reader.value();
-  return isJsonObject(value) && reader.done ? reader.written.input(value) : undefined;
+  const value = reader.readValue();
+  return isJsonObject(value) && reader.isDone ? reader.originals.toInput(value) : undefined;
 }
 
 /** Like `readLiteral`, for arguments such as `(city="Paris", days=3)`, including the brackets; undefined if one is not a literal or has no name. */
-export function readKeywords(text: string): JsonObject | string | undefined {
+export function readKeywordArguments(text: string): JsonObject | string | undefined {
   const reader = new LiteralReader(text.slice(1), {});
-  const values = reader.members(")", "=");
-  return values !== undefined && reader.done ? reader.written.input(values) : undefined;
+  const values = reader.readMembers(")", "=");
+  return values !== undefined && reader.isDone ? reader.originals.toInput(values) : undefined;
 }
 
 /** Keeps what a JavaScript value cannot: repeated keys, and integers that would lose digits. */
-class AsWritten {
+class OriginalTexts {
   readonly #texts = new WeakMap<object, string>();
   #isLossy = false;
 
@@ -51,7 +51,7 @@ class AsWritten {
     return this.#texts.has(value);
   }
 
-  input(value: JsonObject): JsonObject | string {
+  toInput(value: JsonObject): JsonObject | string {
     return this.#isLossy ? this.#textOf(value) : value;
   }
 
@@ -106,7 +106,7 @@ class LiteralReader {
   readonly #text: string;
   readonly #marks: readonly string[];
   readonly #bare: boolean;
-  readonly written = new AsWritten();
+  readonly originals = new OriginalTexts();
   #at = 0;
   #depth = 0;
 
@@ -117,63 +117,63 @@ class LiteralReader {
   }
 
   /** Whether the whole text was read. */
-  get done(): boolean {
-    this.#space();
+  get isDone(): boolean {
+    this.#skipSpace();
     return this.#at === this.#text.length;
   }
 
-  value(): JsonValue | undefined {
-    this.#space();
+  readValue(): JsonValue | undefined {
+    this.#skipSpace();
     const quoted = this.#string();
     if (quoted !== undefined) return quoted;
     const next = this.#text.charAt(this.#at);
     if (next !== "{" && next !== "[" && next !== "(") return this.#word();
     if (++this.#depth > DEFAULT_MAX_DEPTH) return undefined;
     this.#at++;
-    const value = next === "{" ? this.members("}", ":") : this.#items(next === "[" ? "]" : ")");
+    const value = next === "{" ? this.readMembers("}", ":") : this.#items(next === "[" ? "]" : ")");
     this.#depth--;
     return value;
   }
 
   /** Reads `key: value` or `key=value` members, up to the closing bracket. */
-  members(close: string, between: string): Readonly<Record<string, JsonValue>> | undefined {
-    const members = new Map<string, JsonValue>();
+  readMembers(close: string, between: string): Readonly<Record<string, JsonValue>> | undefined {
+    const readMembers = new Map<string, JsonValue>();
     let all: [string, JsonValue][] | undefined;
-    while (!this.#takes(close)) {
-      if (members.size > 0 && !this.#takes(",")) return undefined;
-      if (this.#takes(close)) break; // a comma may follow the last member
-      const more = between === "=" && this.#takes("**") ? this.#unpacked() : this.#member(between);
+    while (!this.#tryRead(close)) {
+      if (readMembers.size > 0 && !this.#tryRead(",")) return undefined;
+      if (this.#tryRead(close)) break; // a comma may follow the last member
+      const more = between === "=" && this.#tryRead("**") ? this.#readUnpacked() : this.#member(between);
       if (more === undefined) return undefined;
       for (const [key, value] of more) {
-        if (all === undefined && members.has(key)) all = [...members];
+        if (all === undefined && readMembers.has(key)) all = [...readMembers];
         all?.push([key, value]);
-        members.set(key, value);
+        readMembers.set(key, value);
       }
     }
-    const object = Object.fromEntries(members);
-    if (all !== undefined) this.written.addMembers(object, all);
+    const object = Object.fromEntries(readMembers);
+    if (all !== undefined) this.originals.addMembers(object, all);
     return object;
   }
 
   #member(between: string): readonly (readonly [string, JsonValue])[] | undefined {
     const key = this.#key(between);
-    if (key === undefined || !this.#takes(between)) return undefined;
-    const value = this.value();
+    if (key === undefined || !this.#tryRead(between)) return undefined;
+    const value = this.readValue();
     return value === undefined ? undefined : [[key, value]];
   }
 
   /** Reads the members of `**{"First Name": "Ada"}`, a notation for names that are not Python identifiers. */
-  #unpacked(): readonly (readonly [string, JsonValue])[] | undefined {
-    const value = this.value();
-    return isJsonObject(value) && !this.written.has(value) ? Object.entries(value) : undefined;
+  #readUnpacked(): readonly (readonly [string, JsonValue])[] | undefined {
+    const value = this.readValue();
+    return isJsonObject(value) && !this.originals.has(value) ? Object.entries(value) : undefined;
   }
 
   #items(close: string): readonly JsonValue[] | undefined {
     const items: JsonValue[] = [];
-    while (!this.#takes(close)) {
-      if (items.length > 0 && !this.#takes(",")) return undefined;
-      if (this.#takes(close)) break;
-      const item = this.value();
+    while (!this.#tryRead(close)) {
+      if (items.length > 0 && !this.#tryRead(",")) return undefined;
+      if (this.#tryRead(close)) break;
+      const item = this.readValue();
       if (item === undefined) return undefined;
       items.push(item);
     }
@@ -181,19 +181,19 @@ class LiteralReader {
   }
 
   #key(between: string): string | undefined {
-    this.#space();
+    this.#skipSpace();
     if (between === ":") {
       const quoted = this.#string();
       if (quoted !== undefined || !this.#bare) return quoted;
     }
-    const word = this.#text.slice(this.#at, this.#find(END_OF_NAME)).trimEnd();
+    const word = this.#text.slice(this.#at, this.#findNext(END_OF_NAME)).trimEnd();
     if (word === "") return undefined;
     this.#at += word.length;
     return word;
   }
 
   #word(): JsonValue | undefined {
-    const word = this.#text.slice(this.#at, this.#find(this.#bare ? END_OF_BARE : END_OF_WORD)).trimEnd();
+    const word = this.#text.slice(this.#at, this.#findNext(this.#bare ? END_OF_BARE : END_OF_WORD)).trimEnd();
     if (word === "") return undefined;
     const constant = CONSTANTS.get(word);
     const number = constant === undefined && NUMBER.test(word) ? Number(word) : undefined;
@@ -201,7 +201,7 @@ class LiteralReader {
     this.#at += word.length;
     if (constant !== undefined) return constant;
     if (number === undefined || !Number.isFinite(number)) return word;
-    return INTEGER.test(word) && !Number.isSafeInteger(number) ? this.written.addInteger(String(BigInt(word))) : number;
+    return INTEGER.test(word) && !Number.isSafeInteger(number) ? this.originals.addInteger(String(BigInt(word))) : number;
   }
 
   #string(): string | undefined {
@@ -215,10 +215,10 @@ class LiteralReader {
     }
     const quote = this.#text.charAt(this.#at);
     if (quote !== '"' && quote !== "'") return undefined;
-    return this.#escaped(this.#text.startsWith(quote.repeat(3), this.#at) ? quote.repeat(3) : quote);
+    return this.#readQuoted(this.#text.startsWith(quote.repeat(3), this.#at) ? quote.repeat(3) : quote);
   }
 
-  #escaped(quote: string): string | undefined {
+  #readQuoted(quote: string): string | undefined {
     const pieces: string[] = [];
     let from = this.#at + quote.length;
     for (let at = from; at < this.#text.length; at++) {
@@ -248,18 +248,18 @@ class LiteralReader {
     return { text: code > 0x10ffff ? "\uFFFD" : count === 8 ? String.fromCodePoint(code) : String.fromCharCode(code), length: 1 + count };
   }
 
-  #takes(text: string): boolean {
-    this.#space();
+  #tryRead(text: string): boolean {
+    this.#skipSpace();
     if (!this.#text.startsWith(text, this.#at)) return false;
     this.#at += text.length;
     return true;
   }
 
-  #space(): void {
-    this.#at = this.#find(NOT_SPACE);
+  #skipSpace(): void {
+    this.#at = this.#findNext(NOT_SPACE);
   }
 
-  #find(what: RegExp): number {
+  #findNext(what: RegExp): number {
     what.lastIndex = this.#at;
     return what.exec(this.#text)?.index ?? this.#text.length;
   }

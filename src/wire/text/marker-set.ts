@@ -10,10 +10,10 @@ export interface MarkerMatch {
   /** Length of the longest marker at this position; 0 for none. */
   readonly length: number;
   /** Whether the text ends where a longer marker might still continue. */
-  readonly open: boolean;
+  readonly mayContinue: boolean;
 }
 
-const NONE: MarkerMatch = { length: 0, open: false };
+const NONE: MarkerMatch = { length: 0, mayContinue: false };
 
 export class MarkerSet {
   readonly #root: MarkerNode = { next: new Map(), ends: false };
@@ -26,21 +26,21 @@ export class MarkerSet {
   }
 
   /** Returns the first position, from `from` on, at which a marker might begin; -1 if there is none. */
-  next(text: string, from: number): number {
+  findNext(text: string, from: number): number {
     this.#first.lastIndex = from;
     return this.#first.exec(text)?.index ?? -1;
   }
 
-  match(text: string, at: number): MarkerMatch {
+  matchAt(text: string, at: number): MarkerMatch {
     let node = this.#root;
     let length = 0;
     for (let end = at; end < text.length; end++) {
       const next = node.next.get(text.charCodeAt(end));
-      if (next === undefined) return length === 0 ? NONE : { length, open: false };
+      if (next === undefined) return length === 0 ? NONE : { length, mayContinue: false };
       node = next;
       if (node.ends) length = end + 1 - at;
     }
-    return { length, open: node.next.size > 0 };
+    return { length, mayContinue: node.next.size > 0 };
   }
 
   #add(marker: string): void {

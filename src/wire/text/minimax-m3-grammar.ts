@@ -6,14 +6,14 @@
 import { type JsonValue, DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
 import { jsonMembers } from "./literal.ts";
 import { MarkerSet } from "./marker-set.ts";
-import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
-import { allowsType, beginsLikeObject, guessValue, itemSchema, memberSchema, readObject, typedValue } from "./typed-value.ts";
+import type { CallReader, ReaderContext, TextGrammar } from "./text-grammar.ts";
+import { allowsType, startsLikeObject, guessValue, itemSchema, memberSchema, parseObjectOrText, toTypedValue } from "./typed-value.ts";
 
 /** The token before each tag. */
-export const TOKEN = "]<]minimax[>[";
-const INVOKE = `${TOKEN}<invoke`;
-const CLOSE = `${TOKEN}</invoke>`;
-const CALL_ENDS = new MarkerSet([CLOSE, `${TOKEN}</tool_call>`, INVOKE]);
+export const TAG_TOKEN = "]<]minimax[>[";
+const INVOKE = `${TAG_TOKEN}<invoke`;
+const CLOSE = `${TAG_TOKEN}</invoke>`;
+const CALL_ENDS = new MarkerSet([CLOSE, `${TAG_TOKEN}</tool_call>`, INVOKE]);
 const TAG = /^<(?<slash>\/?)(?<name>[^<>]{1,512})>/u;
 
 interface Element {
@@ -23,24 +23,24 @@ interface Element {
 }
 
 /** Reads a call. A call in which another begins is text, and the other one is read. */
-const invoke: CallReader = function* (place) {
+const readInvoke: CallReader = function* (place) {
   const { input } = place;
   for (let first = true; ; first = false) {
-    const head = yield* input.while(/[^<>\n]/u, 512);
+    const head = yield* input.readWhile(/[^<>\n]/u, 512);
     const name = /^\s+name\s?=\s?["']([^"']+)["']\s*$/u.exec(head)?.[1];
-    if (name !== undefined && (yield* input.take(">")) && place.knows(name)) {
-      const { text, marker } = yield* input.textUntil(CALL_ENDS);
+    if (name !== undefined && (yield* input.tryRead(">")) && place.acceptsName(name)) {
+      const { text, marker } = yield* input.readTextUntil(CALL_ENDS);
       if (marker === INVOKE) {
-        place.say(`${INVOKE}${head}>${text}`);
-        place.settle();
+        place.addText(`${INVOKE}${head}>${text}`);
+        place.commit();
         continue;
       }
-      if (marker === CLOSE && beginsLikeObject(text) && !text.includes(TOKEN))
-        return place.accept({ name, input: readObject(text.trim()) });
+      if (marker === CLOSE && startsLikeObject(text) && !text.includes(TAG_TOKEN))
+        return place.acceptCall({ name, input: parseObjectOrText(text.trim()) });
       const root = marker === CLOSE ? readElements(text) : undefined;
-      if (root !== undefined) return place.accept({ name, input: argumentsOf(place, name, root) });
+      if (root !== undefined) return place.acceptCall({ name, input: readArguments(place, name, root) });
     }
-    if (!first) place.say(INVOKE);
+    if (!first) place.addText(INVOKE);
     return false;
   }
 };
@@ -49,7 +49,7 @@ const invoke: CallReader = function* (place) {
 function readElements(body: string): Element | undefined {
   const root: Element = { name: "", text: "", children: [] };
   const open = [root];
-  const [before = "", ...pieces] = body.split(TOKEN);
+  const [before = "", ...pieces] = body.split(TAG_TOKEN);
   root.text = before;
   for (const piece of pieces) {
     const tag = TAG.exec(piece);
@@ -59,7 +59,7 @@ function readElements(body: string): Element | undefined {
     const top = open.at(-1);
     if (top === undefined) return undefined;
     if (slash === "/") {
-      if (open.length === 1 || top.name !== name || !isPlain(top)) return undefined;
+      if (open.length === 1 || top.name !== name || !hasOnlyTextOrChildren(top)) return undefined;
       open.pop();
       if (piece.slice(tag[0].length).trim() !== "") return undefined;
     } else {
@@ -84,53 +84,53 @@ function closeUnmarked(open: Element[], closing: string | undefined): void {
   open.pop();
 }
 
-function isPlain({ text, children }: Element): boolean {
+function hasOnlyTextOrChildren({ text, children }: Element): boolean {
   return children.length === 0 || text.trim() === "";
 }
 
 /** Returns the arguments; JSON text, for the runtime to refuse, if one occurs twice. */
-function argumentsOf(place: ReadPlace, tool: string, root: Element): JsonValue {
-  const schema = place.tool(tool)?.inputSchema as JsonValue | undefined; // the schema was read from JSON
+function readArguments(place: ReaderContext, tool: string, root: Element): JsonValue {
+  const schema = place.findTool(tool)?.inputSchema as JsonValue | undefined; // the schema was read from JSON
   const writer = new ElementWriter(schema);
-  const text = writer.members(root, schema);
-  return writer.repeated ? text : readObject(text);
+  const text = writer.writeMembers(root, schema);
+  return writer.hasRepeatedName ? text : parseObjectOrText(text);
 }
 
 /** Writes elements as JSON text, with types according to the schema. */
 class ElementWriter {
   readonly #root: JsonValue | undefined;
-  repeated = false;
+  hasRepeatedName = false;
 
   constructor(root: JsonValue | undefined) {
     this.#root = root;
   }
 
-  members({ children }: Element, schema: JsonValue | undefined): string {
-    this.repeated ||= new Set(children.map(({ name }) => name)).size < children.length;
-    return jsonMembers(children.map((child) => [child.name, this.#value(child, memberSchema(schema, this.#root, child.name))]));
+  writeMembers({ children }: Element, schema: JsonValue | undefined): string {
+    this.hasRepeatedName ||= new Set(children.map(({ name }) => name)).size < children.length;
+    return jsonMembers(children.map((child) => [child.name, this.#writeValue(child, memberSchema(schema, this.#root, child.name))]));
   }
 
-  #value(element: Element, schema: JsonValue | undefined): string {
+  #writeValue(element: Element, schema: JsonValue | undefined): string {
     const { text, children } = element;
-    if (children.length === 0) return this.#leaf(text, schema);
+    if (children.length === 0) return this.#writeLeaf(text, schema);
     const items = children.every(({ name }) => name === "item") && memberSchema(schema, this.#root, "item") === undefined;
-    if (!items) return this.members(element, schema);
-    return `[${children.map((child) => this.#value(child, itemSchema(schema, this.#root))).join(", ")}]`;
+    if (!items) return this.writeMembers(element, schema);
+    return `[${children.map((child) => this.#writeValue(child, itemSchema(schema, this.#root))).join(", ")}]`;
   }
 
-  #leaf(text: string, schema: JsonValue | undefined): string {
+  #writeLeaf(text: string, schema: JsonValue | undefined): string {
     if (text.trim() === "" && schema !== undefined && !allowsType(schema, this.#root, "string")) {
       if (allowsType(schema, this.#root, "array")) return "[]";
       if (allowsType(schema, this.#root, "object")) return "{}";
     }
-    return JSON.stringify(schema === undefined ? guessValue(text) : typedValue(text, schema, this.#root));
+    return JSON.stringify(schema === undefined ? guessValue(text) : toTypedValue(text, schema, this.#root));
   }
 }
 
 export const MINIMAX_M3: TextGrammar = {
-  calls: [{ mark: INVOKE, read: invoke }],
-  before: [`${TOKEN}<tool_call>`],
-  after: [`${TOKEN}</tool_call>`],
-  unsaid: [TOKEN],
+  calls: [{ mark: INVOKE, read: readInvoke }],
+  before: [`${TAG_TOKEN}<tool_call>`],
+  after: [`${TAG_TOKEN}</tool_call>`],
+  droppedMarks: [TAG_TOKEN],
   thinking: [["<mm:think>", "</mm:think>"]],
 };

@@ -1,11 +1,11 @@
 /** Reads calls that begin with the tool's name and continue with its arguments as JSON. */
 import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
-import { readSureJson } from "../../schema/json-text/read-sure-json.ts";
+import { readUnambiguousJson } from "../../schema/json-text/read-sure-json.ts";
 import { jsonCalls } from "./json-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
-import type { CallReader, ReadPlace } from "./text-grammar.ts";
+import type { CallReader, ReaderContext } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { beginsLikeObject, readObject } from "./typed-value.ts";
+import { startsLikeObject, parseObjectOrText } from "./typed-value.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 const FENCE = /[`a-z\s]/u;
@@ -16,22 +16,22 @@ const IN_HEAD = /[^<\n]/u;
 const NAME = /^[\p{L}\p{M}\p{N}_.:/-]+$/u;
 
 /** Reads the arguments here; `{}` if there are none, undefined if they do not end. Text that is not strict JSON is kept, to repair or refuse. */
-export function* readArgumentText(place: ReadPlace, close: readonly string[] = []): Reading<JsonValue | undefined> {
+export function* readArgumentText(place: ReaderContext, close: readonly string[] = []): Reading<JsonValue | undefined> {
   const { input } = place;
   if ((yield* input.peek()) !== "{") return {};
-  const head = input.kept().length;
-  const text = yield* input.object("", { stops: getOrAdd(stops, close, () => new MarkerSet(close)) });
-  if (text !== undefined) return argumentsIn(text);
+  const head = input.textSinceMark().length;
+  const text = yield* input.readBalancedObject("", { stops: getOrAdd(stopsByMarks, close, () => new MarkerSet(close)) });
+  if (text !== undefined) return parseArgumentText(text);
   // the model ended the arguments, but brackets are missing
-  return (yield* standsAny(place, close)) ? argumentsIn(input.kept().slice(head)) : undefined;
+  return (yield* startsWithAny(place, close)) ? parseArgumentText(input.textSinceMark().slice(head)) : undefined;
 }
 
-const stops = new WeakMap<readonly string[], MarkerSet>();
+const stopsByMarks = new WeakMap<readonly string[], MarkerSet>();
 
 /** Returns the arguments; undefined for braces around text that does not even have a key. */
-function argumentsIn(text: string): JsonValue | undefined {
-  const value = readObject(text);
-  return isJsonObject(value) || beginsLikeObject(text) || isJsonObject(readSureJson(text)?.value) ? value : undefined;
+function parseArgumentText(text: string): JsonValue | undefined {
+  const value = parseObjectOrText(text);
+  return isJsonObject(value) || startsLikeObject(text) || isJsonObject(readUnambiguousJson(text)?.value) ? value : undefined;
 }
 
 export interface NamedCallOptions {
@@ -47,46 +47,46 @@ export interface NamedCallOptions {
 
 /** Reads `name<sep>{…}<close>`, also as `function<sep>name` and with a fence around the JSON; `functions.name:0` is also used as the call's id. */
 export function namedCall({ separators, close, kind, numbered = [] }: NamedCallOptions): CallReader {
-  const behind = namedBehind(close);
+  const behind = nameLineCall(close);
   return function* (place, mark) {
     const { input } = place;
-    yield* input.space();
-    const head = yield* input.while(IN_HEAD, MAX_HEAD);
-    yield* input.space();
-    const separator = yield* takeAny(place, separators);
+    yield* input.skipSpace();
+    const head = yield* input.readWhile(IN_HEAD, MAX_HEAD);
+    yield* input.skipSpace();
+    const separator = yield* tryReadAny(place, separators);
     if (separator === undefined) return false;
-    if (numbered.includes(separator) && readHead(head.trim()).id === undefined && !place.has(head.trim())) return false;
-    return yield* head.trim() === kind ? behind(place, mark) : argumentsOf(place, head, close);
+    if (numbered.includes(separator) && readHead(head.trim()).id === undefined && !place.hasTool(head.trim())) return false;
+    return yield* head.trim() === kind ? behind(place, mark) : acceptWithArguments(place, head, close);
   };
 }
 
 /** Reads the name on one line, and the arguments below it. */
-export function namedBehind(close: readonly string[]): CallReader {
+export function nameLineCall(close: readonly string[]): CallReader {
   return function* (place) {
-    yield* place.input.while(/\s/u, MAX_FENCE);
-    return yield* argumentsOf(place, yield* place.input.while(/[^\n{`<]/u, MAX_HEAD), close);
+    yield* place.input.readWhile(/\s/u, MAX_FENCE);
+    return yield* acceptWithArguments(place, yield* place.input.readWhile(/[^\n{`<]/u, MAX_HEAD), close);
   };
 }
 
 /** Reads the arguments and accepts the call. A call without arguments must have an end mark: without either it was only begun. */
-function* argumentsOf(place: ReadPlace, head: string, close: readonly string[]): Reading<boolean> {
+function* acceptWithArguments(place: ReaderContext, head: string, close: readonly string[]): Reading<boolean> {
   const { name, id } = readHead(head.trim());
   if (!NAME.test(name)) return false;
-  yield* place.input.while(FENCE, MAX_FENCE);
-  if ((yield* place.input.peek()) !== "{" && !(yield* standsAny(place, close))) return false;
+  yield* place.input.readWhile(FENCE, MAX_FENCE);
+  if ((yield* place.input.peek()) !== "{" && !(yield* startsWithAny(place, close))) return false;
   const value = yield* readArgumentText(place, close);
-  if (value === undefined || !place.accept({ name, id, input: value })) return false;
-  yield* place.input.while(FENCE, MAX_FENCE);
+  if (value === undefined || !place.acceptCall({ name, id, input: value })) return false;
+  yield* place.input.readWhile(FENCE, MAX_FENCE);
   return true;
 }
 
-function* takeAny({ input }: ReadPlace, marks: readonly string[]): Reading<string | undefined> {
-  for (const mark of marks) if (yield* input.take(mark)) return mark;
+function* tryReadAny({ input }: ReaderContext, marks: readonly string[]): Reading<string | undefined> {
+  for (const mark of marks) if (yield* input.tryRead(mark)) return mark;
   return undefined;
 }
 
-function* standsAny({ input }: ReadPlace, marks: readonly string[]): Reading<boolean> {
-  for (const mark of marks) if (yield* input.stands(mark)) return true;
+function* startsWithAny({ input }: ReaderContext, marks: readonly string[]): Reading<boolean> {
+  for (const mark of marks) if (yield* input.startsWith(mark)) return true;
   return false;
 }
 
@@ -101,23 +101,23 @@ const listCalls = jsonCalls();
 /** Reads Mistral's calls: an array of objects in older versions; then `name{…}`, `name[ARGS]{…}` and `name[CALL_ID]id[ARGS]{…}`. */
 export const mistralCalls: CallReader = function* (place, mark) {
   const { input } = place;
-  yield* input.space();
-  const name = (yield* input.while(HEAD, MAX_HEAD)).trim();
+  yield* input.skipSpace();
+  const name = (yield* input.readWhile(HEAD, MAX_HEAD)).trim();
   let id: string | undefined;
-  if (yield* input.take("[CALL_ID]")) id = (yield* input.while(/[\w-]/u, MAX_HEAD)).trim();
-  const argued = yield* input.take("[ARGS]");
-  if (argued) yield* input.space();
+  if (yield* input.tryRead("[CALL_ID]")) id = (yield* input.readWhile(/[\w-]/u, MAX_HEAD)).trim();
+  const argued = yield* input.tryRead("[ARGS]");
+  if (argued) yield* input.skipSpace();
   const next = yield* input.peek();
   if (next === "[" || (next === "{" && name === "")) return yield* listCalls(place, mark);
   if (next !== "{" || !NAME.test(name)) return false;
-  const read = yield* input.object();
-  const text = read ?? unclosed(input.kept(), mark);
+  const read = yield* input.readBalancedObject();
+  const text = read ?? unclosedJson(input.textSinceMark(), mark);
   if (text === undefined) return false;
-  const value = read === undefined ? text : argumentsIn(text);
-  return value !== undefined && place.accept({ name, id, input: value });
+  const value = read === undefined ? text : parseArgumentText(text);
+  return value !== undefined && place.acceptCall({ name, id, input: value });
 };
 
 /** Returns JSON that was left open at the end of the message, for the runtime to repair or refuse. */
-function unclosed(kept: string, mark: string): string | undefined {
+function unclosedJson(kept: string, mark: string): string | undefined {
   return kept.includes(mark) ? undefined : kept.slice(kept.indexOf("{"));
 }

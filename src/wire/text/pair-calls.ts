@@ -1,6 +1,6 @@
 /** Calls whose arguments are pairs of tags, one for the name and one for the value: `<arg_key>key</arg_key><arg_value>value</arg_value>`. */
 import { MarkerSet } from "./marker-set.ts";
-import { type RestMarks, restOfValue } from "./rest-of-value.ts";
+import { type RestMarks, readRestOfValue } from "./rest-of-value.ts";
 import { TextArguments } from "./text-arguments.ts";
 import type { CallReader } from "./text-grammar.ts";
 import type { Reading, TextInput } from "./text-input.ts";
@@ -8,10 +8,10 @@ import { argumentNames } from "./typed-value.ts";
 
 const MAX_NAME = 512;
 const NAME_OF_PAIRS = /[\p{L}\p{M}\p{N}_.:/\-\\]/u;
-export const PAIRS = new MarkerSet(["<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "</tool_call>", "<tool_call>"]);
+export const PAIR_MARKS = new MarkerSet(["<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "</tool_call>", "<tool_call>"]);
 
 /** Whether an argument of this name is read as it is, without a tool that has it. */
-export function fitsPair(name: string): boolean {
+export function isPairName(name: string): boolean {
   return name === name.trim();
 }
 
@@ -25,14 +25,14 @@ const REST_OF_PAIR: RestMarks = {
 /** GLM: `name<arg_key>key</arg_key><arg_value>value</arg_value></tool_call>`, whichever tags were forgotten. */
 export const keyValueCall: CallReader = function* (place) {
   const { input } = place;
-  yield* input.space();
-  const name = (yield* input.while(NAME_OF_PAIRS, MAX_NAME)).replace(/(?<!\\n)(?:\\n)+$/u, "");
-  if (name === "" || !place.knows(name)) return false;
-  yield* input.space();
-  if (yield* input.take("<tool_sep>")) yield* input.space();
-  if (!/[<\\]/u.test(yield* input.peek()) || (yield* input.stands("<tool_call>"))) return false;
+  yield* input.skipSpace();
+  const name = (yield* input.readWhile(NAME_OF_PAIRS, MAX_NAME)).replace(/(?<!\\n)(?:\\n)+$/u, "");
+  if (name === "" || !place.acceptsName(name)) return false;
+  yield* input.skipSpace();
+  if (yield* input.tryRead("<tool_sep>")) yield* input.skipSpace();
+  if (!/[<\\]/u.test(yield* input.peek()) || (yield* input.startsWith("<tool_call>"))) return false;
   const values = new TextArguments(place, name);
-  return (yield* readPairs(input, values, argumentNames(values.schema).all)) && place.accept({ name, input: values.all() });
+  return (yield* readPairs(input, values, argumentNames(values.schema).all)) && place.acceptCall({ name, input: values.toInput() });
 };
 
 /** Returns false if the call does not end. */
@@ -40,9 +40,9 @@ function* readPairs(input: TextInput, values: TextArguments, names: readonly str
   let key: string | undefined;
   let opened = false;
   for (;;) {
-    const { text, marker } = yield* input.textUntil(PAIRS);
+    const { text, marker } = yield* input.readTextUntil(PAIR_MARKS);
     const mayEnd = marker === "</arg_value>" || marker === "</tool_call>" || marker === "<tool_call>";
-    const more = opened && mayEnd && key !== undefined ? yield* restOfValue(input, REST_OF_PAIR, marker) : undefined;
+    const more = opened && mayEnd && key !== undefined ? yield* readRestOfValue(input, REST_OF_PAIR, marker) : undefined;
     if (key !== undefined && more !== undefined) {
       values.set(key, `${text}${marker}${more}`);
       key = undefined;

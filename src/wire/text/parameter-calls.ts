@@ -1,12 +1,12 @@
 /** Calls whose arguments are in tags of their own, as plain text: `<function=name><parameter=key>value</parameter></function>`. */
 import { readArgumentText } from "./named-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
-import type { CallReader, ReadPlace } from "./text-grammar.ts";
-import { type RestMarks, restOfValue } from "./rest-of-value.ts";
+import type { CallReader, ReaderContext } from "./text-grammar.ts";
+import { type RestMarks, readRestOfValue } from "./rest-of-value.ts";
 import type { Reading, TextInput } from "./text-input.ts";
 import { TextArguments } from "./text-arguments.ts";
-import { type OpeningTag, type ReadTag, argumentTag, tagRest, toolName } from "./opening-tag.ts";
-import { argumentNames, readValue } from "./typed-value.ts";
+import { type OpeningTag, type ReadTag, parseArgumentTag, readTagRest, parseToolName } from "./opening-tag.ts";
+import { argumentNames, parseLooseValue } from "./typed-value.ts";
 
 export interface ParameterCallOptions {
   /** The end of the call: `</function>`. */
@@ -28,48 +28,48 @@ export interface ParameterCallOptions {
   /** The marks around all arguments as one JSON object, in place of one tag each: the beginning of the opening tag, and the end mark. */
   readonly json?: readonly [open: string, close: string];
   /** Whether arguments that are not in the schema are left out, and a call without a required one is text. @default false */
-  readonly fit?: boolean;
+  readonly requiresSchemaMatch?: boolean;
 }
 
 /** Returns a reader whose mark is the beginning of the call's tag, up to the name: `<function=`, or `<invoke` with `name="…"` after it. */
 export function parameterCall(options: ParameterCallOptions): CallReader {
-  const { attribute = "", tagEnd = ">", fit = false, readTag } = options;
+  const { attribute = "", tagEnd = ">", requiresSchemaMatch = false, readTag } = options;
   const marks = parameterMarks(options);
   const { open, end, close } = marks;
   return function* (place) {
     const { input } = place;
-    const head = attribute + (yield* tagRest(input, { tagEnd }));
-    const name = readTag === undefined ? toolName(head) : readTag(head, [])?.name;
-    if (name === undefined || !(yield* input.take(tagEnd)) || !place.knows(name)) return false;
-    yield* input.space();
-    const jsonEnd = yield* takeJsonTag(input, options);
-    if (jsonEnd !== undefined || (yield* input.peek()) === "{") return yield* jsonBody(place, name, { outside: marks.outside, jsonEnd });
+    const head = attribute + (yield* readTagRest(input, { tagEnd }));
+    const name = readTag === undefined ? parseToolName(head) : readTag(head, [])?.name;
+    if (name === undefined || !(yield* input.tryRead(tagEnd)) || !place.acceptsName(name)) return false;
+    yield* input.skipSpace();
+    const jsonEnd = yield* readJsonTag(input, options);
+    if (jsonEnd !== undefined || (yield* input.peek()) === "{") return yield* acceptJsonBody(place, name, { outside: marks.outside, jsonEnd });
     const values = new TextArguments(place, name);
     const inner = { ...marks, names: argumentNames(values.schema).all };
     let { text, marker, tag } = yield* readPart(place, marks.outside, inner);
     while (marker === open) {
       const opened = marks.readTag(tag, inner.names);
-      if (text.trim() !== "" || opened === undefined || !(yield* input.take(tagEnd))) return false;
+      if (text.trim() !== "" || opened === undefined || !(yield* input.tryRead(tagEnd))) return false;
       const value = yield* readParameter(place, inner);
       if (value.marker === undefined) return false;
-      setParameter(values, opened, marks.exact ? { ...value, isData: true } : value);
+      setArgument(values, opened, marks.exact ? { ...value, isData: true } : value);
       values.isCutShort = value.marker === close;
       ({ text, marker, tag } = value.marker === end ? yield* readPart(place, marks.outside, inner) : { ...value, text: "" });
     }
     if (text.trim() !== "" || marker === undefined) return false;
     if (marker !== close) input.unread(marker);
     values.isCutShort ||= marker !== close;
-    const read = fit ? values.fitted() : values.all();
-    return read !== undefined && place.accept({ name, input: read });
+    const read = requiresSchemaMatch ? values.toSchemaInput() : values.toInput();
+    return read !== undefined && place.acceptCall({ name, input: read });
   };
 }
 
 /** Reads the tag that opens arguments as JSON, if it is at this position. Returns the mark that ends them; undefined if it is not. */
-function* takeJsonTag(input: TextInput, { json, tagEnd = ">" }: ParameterCallOptions): Reading<string | undefined> {
-  if (json === undefined || !(yield* input.take(json[0]))) return undefined;
-  yield* tagRest(input, { tagEnd });
-  yield* input.take(tagEnd);
-  yield* input.space();
+function* readJsonTag(input: TextInput, { json, tagEnd = ">" }: ParameterCallOptions): Reading<string | undefined> {
+  if (json === undefined || !(yield* input.tryRead(json[0]))) return undefined;
+  yield* readTagRest(input, { tagEnd });
+  yield* input.tryRead(tagEnd);
+  yield* input.skipSpace();
   return json[1];
 }
 
@@ -86,7 +86,7 @@ interface ParameterMarks {
 }
 
 function parameterMarks(options: ParameterCallOptions): ParameterMarks {
-  const { open, end, close, around = [], tagEnd = ">", readTag = argumentTag, exact = false } = options;
+  const { open, end, close, around = [], tagEnd = ">", readTag = parseArgumentTag, exact = false } = options;
   const over = [open, close, ...around];
   const rest = { end, stops: new MarkerSet([end, open]), over, next: [open, close] };
   return { open, end, close, rest, outside: new MarkerSet(over), inside: new MarkerSet([end, open, close]), tagEnd, readTag, exact };
@@ -100,9 +100,9 @@ interface Part {
   readonly tag: string;
 }
 
-function* readPart({ input }: ReadPlace, markers: MarkerSet, marks: NamedMarks): Reading<Part> {
-  const { text, marker } = yield* input.textUntil(markers);
-  return { text, marker, tag: marker === marks.open ? yield* tagRest(input, marks) : "" };
+function* readPart({ input }: ReaderContext, markers: MarkerSet, marks: NamedMarks): Reading<Part> {
+  const { text, marker } = yield* input.readTextUntil(markers);
+  return { text, marker, tag: marker === marks.open ? yield* readTagRest(input, marks) : "" };
 }
 
 interface ReadValue extends Part {
@@ -111,20 +111,20 @@ interface ReadValue extends Part {
 }
 
 /** Reads a value up to its end. Marks inside `<![CDATA[…]]>` are ignored, and several such sections are joined. */
-function* readParameter(place: ReadPlace, marks: NamedMarks): Reading<ReadValue> {
+function* readParameter(place: ReaderContext, marks: NamedMarks): Reading<ReadValue> {
   const { input } = place;
-  const space = yield* input.while(/\s/u);
+  const space = yield* input.readWhile(/\s/u);
   const sections: string[] = [];
-  while (!marks.exact && (yield* input.take(DATA))) {
-    const { text, marker } = yield* input.textUntil(DATA_ENDS);
+  while (!marks.exact && (yield* input.tryRead(DATA))) {
+    const { text, marker } = yield* input.readTextUntil(DATA_ENDS);
     if (marker === undefined) return { text, marker, tag: "" };
     sections.push(text);
   }
-  if (marks.exact) return yield* readPlain(place, space, marks);
-  const behind = yield* input.while(/\s/u);
-  if (sections.length > 0 && (yield* input.take(marks.end))) return { text: sections.join(""), marker: marks.end, tag: "", isData: true };
+  if (marks.exact) return yield* readPlainValue(place, space, marks);
+  const behind = yield* input.readWhile(/\s/u);
+  if (sections.length > 0 && (yield* input.tryRead(marks.end))) return { text: sections.join(""), marker: marks.end, tag: "", isData: true };
   const begun = space + sections.map((text) => `${DATA}${text}]]>`).join("") + behind;
-  return yield* readPlain(place, begun, marks);
+  return yield* readPlainValue(place, begun, marks);
 }
 
 interface NamedMarks extends ParameterMarks {
@@ -133,13 +133,13 @@ interface NamedMarks extends ParameterMarks {
 }
 
 /** A value without an end mark ends where a line begins with another argument of the tool. Any other opening tag is part of the value. */
-function* readPlain(place: ReadPlace, begun: string, marks: NamedMarks): Reading<Part> {
+function* readPlainValue(place: ReaderContext, begun: string, marks: NamedMarks): Reading<Part> {
   const { names, open, end, close, inside, rest } = marks;
   const pieces = [begun];
   for (;;) {
     const part = yield* readPart(place, inside, marks);
     const mark = part.marker === close || part.marker === end ? part.marker : undefined;
-    const more = mark === undefined ? undefined : yield* restOfValue(place.input, rest, mark);
+    const more = mark === undefined ? undefined : yield* readRestOfValue(place.input, rest, mark);
     if (more !== undefined) return { text: [...pieces, part.text, mark, more].join(""), marker: end, tag: "" };
     const isLine = BEGINS_LINE.test(`${pieces.at(-1) ?? ""}${part.text}`);
     pieces.push(part.text);
@@ -159,22 +159,22 @@ interface JsonMarks {
   readonly jsonEnd?: string | undefined;
 }
 
-function* jsonBody(place: ReadPlace, name: string, { outside, jsonEnd }: JsonMarks): Reading<boolean> {
+function* acceptJsonBody(place: ReaderContext, name: string, { outside, jsonEnd }: JsonMarks): Reading<boolean> {
   const { input } = place;
   if (jsonEnd !== undefined && (yield* input.peek()) !== "{") return false;
   const value = yield* readArgumentText(place);
   if (value === undefined) return false;
-  yield* input.space();
-  if (jsonEnd !== undefined && !(yield* input.take(jsonEnd))) return false;
-  const { text } = yield* input.textUntil(outside);
-  return text.trim() === "" && place.accept({ name, input: value });
+  yield* input.skipSpace();
+  if (jsonEnd !== undefined && !(yield* input.tryRead(jsonEnd))) return false;
+  const { text } = yield* input.readTextUntil(outside);
+  return text.trim() === "" && place.acceptCall({ name, input: value });
 }
 
 /** Line breaks next to a value are part of it only if the tag says that the value is a string. */
-function setParameter(values: TextArguments, { name, isString }: OpeningTag, { text, isData = false }: ReadValue): void {
+function setArgument(values: TextArguments, { name, isString }: OpeningTag, { text, isData = false }: ReadValue): void {
   if (isString === true) return values.setValue(name, text);
   const inner = isData ? text : text.replace(/^\r?\n/u, "").replace(/\r?\n$/u, "");
-  const value = isString === false ? readValue(inner) : undefined;
+  const value = isString === false ? parseLooseValue(inner) : undefined;
   if (value === undefined) values.set(name, inner);
   else values.setValue(name, value);
 }

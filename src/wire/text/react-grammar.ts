@@ -3,32 +3,32 @@ import type { JsonValue } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { TextArguments } from "./text-arguments.ts";
-import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
-import { argumentNames, readObject } from "./typed-value.ts";
+import type { CallReader, ReaderContext, TextGrammar } from "./text-grammar.ts";
+import { argumentNames, parseObjectOrText } from "./typed-value.ts";
 
 const MAX_NAME = 256;
 const MAX_SPACE = 64;
-const NOTHING = new MarkerSet([]);
+const NO_MARKS = new MarkerSet([]);
 
-const action: CallReader = function* (place) {
+const readAction: CallReader = function* (place) {
   const { input } = place;
-  yield* input.while(/[ \t*]/u, MAX_SPACE);
-  const name = (yield* input.while(/[^\n]/u, MAX_NAME)).trim().replaceAll(/^[`"'[*]+|(?<![`"'\]*])[`"'\]*]+$/gu, "");
-  if (name === "" || !place.knows(name) || (yield* input.peek()) !== "\n") return false;
-  yield* input.while(/[\s*]/u, MAX_SPACE);
-  if (!(yield* input.take("Action Input:"))) return false;
-  const space = yield* input.while(/[\s*]/u, MAX_SPACE);
-  const fenced = yield* input.take("```");
-  if (fenced) yield* input.while(/[a-z\s]/u, MAX_SPACE);
+  yield* input.readWhile(/[ \t*]/u, MAX_SPACE);
+  const name = (yield* input.readWhile(/[^\n]/u, MAX_NAME)).trim().replaceAll(/^[`"'[*]+|(?<![`"'\]*])[`"'\]*]+$/gu, "");
+  if (name === "" || !place.acceptsName(name) || (yield* input.peek()) !== "\n") return false;
+  yield* input.readWhile(/[\s*]/u, MAX_SPACE);
+  if (!(yield* input.tryRead("Action Input:"))) return false;
+  const space = yield* input.readWhile(/[\s*]/u, MAX_SPACE);
+  const fenced = yield* input.tryRead("```");
+  if (fenced) yield* input.readWhile(/[a-z\s]/u, MAX_SPACE);
   if ((yield* input.peek()) !== "{") {
-    const line = space.includes("\n") || fenced ? "" : (yield* input.while(/[^\n]/u)).trim();
-    if (line === "" && (yield* input.peek()) === "" && mayHaveInput(place.tool(name))) return false; // only begun
-    return !fenced && place.accept({ name, input: lineInput(place, name, line) });
+    const line = space.includes("\n") || fenced ? "" : (yield* input.readWhile(/[^\n]/u)).trim();
+    if (line === "" && (yield* input.peek()) === "" && mayHaveInput(place.findTool(name))) return false; // only begun
+    return !fenced && place.acceptCall({ name, input: lineInput(place, name, line) });
   }
-  const text = yield* input.object();
+  const text = yield* input.readBalancedObject();
   if (text === undefined) return false;
-  if (!place.accept({ name, input: readObject(text) })) return false;
-  if (fenced) yield* input.while(/[\s`]/u, MAX_SPACE);
+  if (!place.acceptCall({ name, input: parseObjectOrText(text) })) return false;
+  if (fenced) yield* input.readWhile(/[\s`]/u, MAX_SPACE);
   return true;
 };
 
@@ -37,30 +37,30 @@ function mayHaveInput(tool: ModelTool | undefined): boolean {
 }
 
 /** Returns the arguments for a line of text, which is the tool's only argument. */
-function lineInput(place: ReadPlace, name: string, line: string): JsonValue {
+function lineInput(place: ReaderContext, name: string, line: string): JsonValue {
   const text = line.replace(/^"([^"]*)"$/u, "$1");
   if (text === "" || text === "None" || text === "N/A") return {};
   const values = new TextArguments(place, name, (plain) => plain);
-  const { all, required } = argumentNames(place.tool(name)?.inputSchema);
+  const { all, required } = argumentNames(place.findTool(name)?.inputSchema);
   values.set((required.length === 1 ? required[0] : undefined) ?? (all.length === 1 ? all[0] : undefined) ?? "input", text);
-  return values.all();
+  return values.toInput();
 }
 
 /** Reads the rest as text: observations in a model's message are invented, so nothing in them is a call. */
-const observation: CallReader = function* (place, mark) {
-  place.say(mark);
-  yield* place.input.until(NOTHING, (text) => {
-    place.input.mark();
-    place.say(text);
+const readObservation: CallReader = function* (place, mark) {
+  place.addText(mark);
+  yield* place.input.readUntil(NO_MARKS, (text) => {
+    place.input.setMark();
+    place.addText(text);
   });
   return true;
 };
 
 export const REACT: TextGrammar = {
   calls: [
-    { mark: "Action:", read: action, where: "line" },
-    { mark: "**Action:", read: action, where: "line" },
-    { mark: "Observation:", read: observation, where: "line" },
+    { mark: "Action:", read: readAction, where: "line" },
+    { mark: "**Action:", read: readAction, where: "line" },
+    { mark: "Observation:", read: readObservation, where: "line" },
   ],
   unknownTools: "text",
 };

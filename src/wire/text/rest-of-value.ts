@@ -16,22 +16,22 @@ export interface RestMarks {
  * Reads the rest of a value after a mark that usually ends a value or a call, but here ends neither: the end of the value follows, and then more of the
  * call. Returns undefined if that is not so; then only white space has been read.
  */
-export function* restOfValue(input: TextInput, { end, stops, over, next }: RestMarks, mark: string): Reading<string | undefined> {
-  let read = mark === end ? yield* input.while(/\s/u) : "";
-  if (mark === end && (yield* standsAny(input, over))) return undefined;
+export function* readRestOfValue(input: TextInput, { end, stops, over, next }: RestMarks, mark: string): Reading<string | undefined> {
+  let read = mark === end ? yield* input.readWhile(/\s/u) : "";
+  if (mark === end && (yield* startsWithAny(input, over))) return undefined;
   for (;;) {
-    const { text, marker } = yield* input.textUntil(stops);
+    const { text, marker } = yield* input.readTextUntil(stops);
     if (marker !== end) {
       input.unread(read + text + (marker ?? ""));
       return undefined;
     }
-    const space = yield* input.while(/\s/u);
-    if (yield* standsAny(input, next)) return read + text;
+    const space = yield* input.readWhile(/\s/u);
+    if (yield* startsWithAny(input, next)) return read + text;
     read += text + end + space;
   }
 }
 
-function* standsAny(input: TextInput, marks: readonly string[]): Reading<boolean> {
-  for (const mark of marks) if (yield* input.stands(mark)) return true;
+function* startsWithAny(input: TextInput, marks: readonly string[]): Reading<boolean> {
+  for (const mark of marks) if (yield* input.startsWith(mark)) return true;
   return false;
 }

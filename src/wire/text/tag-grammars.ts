@@ -1,18 +1,18 @@
 /** Formats whose calls are in tags: JSON in `<tool_call>`, or one tag per argument. */
-import { fencedCalls, jsonCalls, openJsonCalls } from "./json-calls.ts";
+import { fencedCalls, jsonCalls, unmarkedJsonCalls } from "./json-calls.ts";
 import { keyValueCall } from "./pair-calls.ts";
 import { parameterCall } from "./parameter-calls.ts";
 import { pythonTag } from "./pythonic-calls.ts";
 import type { CallReader, TextGrammar } from "./text-grammar.ts";
 
 const FUNCTION = { close: "</function>", open: "<parameter", end: "</parameter>", around: ["</tool_call>", "</seed:tool_call>"] } as const;
-const functionTag = parameterCall(FUNCTION);
-const json = jsonCalls();
+const readFunctionTag = parameterCall(FUNCTION);
+const readJson = jsonCalls();
 
 /** Reads `<tool_call>` with JSON, with `<function=…>`, or with GLM's keys and values. */
-const toolCallTag: CallReader = jsonCalls({
-  *otherwise(place, mark) {
-    if (yield* place.input.take("<function")) return yield* functionTag(place, mark);
+const readToolCallTag: CallReader = jsonCalls({
+  *fallback(place, mark) {
+    if (yield* place.input.tryRead("<function")) return yield* readFunctionTag(place, mark);
     return (yield* place.input.peek()) !== "<" && (yield* keyValueCall(place, mark));
   },
 });
@@ -20,17 +20,17 @@ const toolCallTag: CallReader = jsonCalls({
 /** Hermes, Qwen 2.5 and 3, Qwen3-Coder, Nemotron 3, GLM 4.5 to 4.7, Xiaomi MiMo, ERNIE, Step 3.5 and Hunyuan: all use `<tool_call>`. */
 export const TOOL_CALL_TAG: TextGrammar = {
   calls: [
-    { mark: "<tool_call>", read: toolCallTag },
-    { mark: "<function=", read: functionTag },
+    { mark: "<tool_call>", read: readToolCallTag },
+    { mark: "<function=", read: readFunctionTag },
   ],
   before: ["<tool_calls>"],
   after: ["</tool_call>", "</tool_calls>", "</function>", "<|observation|>", "<|user|>"],
-  unsaid: ["<|im_end|>"],
+  droppedMarks: ["<|im_end|>"],
   thinkingEnds: ["<tool_call>"],
 };
 
 /** ERNIE and others, which also put their answer into tags. */
-export const RESPONSE_TAG: TextGrammar = { ...TOOL_CALL_TAG, unsaid: ["<response>", "</response>", "<|im_end|>", "</s>"] };
+export const RESPONSE_TAG: TextGrammar = { ...TOOL_CALL_TAG, droppedMarks: ["<response>", "</response>", "<|im_end|>", "</s>"] };
 
 /** All variants of `<tool_call>` that models trained on Hermes data write. */
 export const HERMES_LOOSE: TextGrammar = {
@@ -40,10 +40,10 @@ export const HERMES_LOOSE: TextGrammar = {
     { mark: "<function name=", read: parameterCall({ ...FUNCTION, attribute: "name=" }), shared: true },
     ...["<tool>", "<tools>", "<json>", "<xml>", "<JSON>", "<function_call>", "<response>"].map((mark) => ({
       mark,
-      read: json,
+      read: readJson,
       shared: true,
     })),
-    { mark: "{", read: openJsonCalls, where: "line", behind: [/["']/u] },
+    { mark: "{", read: unmarkedJsonCalls, where: "line", nextPatterns: [/["']/u] },
     { mark: "```", read: looseFence(), where: "line" },
   ],
   after: [...(TOOL_CALL_TAG.after ?? []), "</tool>", "</tools>", "</json>", "</xml>", "</JSON>", "</function_call>", "</response>"],
@@ -53,15 +53,15 @@ export const HERMES_LOOSE: TextGrammar = {
 function looseFence(): CallReader {
   return function* (place, mark) {
     const { input } = place;
-    yield* input.while(/[a-z]/u, 16);
-    yield* input.space();
+    yield* input.readWhile(/[a-z]/u, 16);
+    yield* input.skipSpace();
     for (const tag of ["tool_call", "response", "tools", "tool", "function_call", "json"]) {
-      if (!(yield* input.take(`<${tag}>`))) continue;
-      if (!(yield* json(place, mark))) return false;
-      yield* input.space();
-      yield* input.take(`</${tag}>`);
-      yield* input.space();
-      yield* input.take("```");
+      if (!(yield* input.tryRead(`<${tag}>`))) continue;
+      if (!(yield* readJson(place, mark))) return false;
+      yield* input.skipSpace();
+      yield* input.tryRead(`</${tag}>`);
+      yield* input.skipSpace();
+      yield* input.tryRead("```");
       return true;
     }
     return yield* fencedCalls(place, mark);
@@ -93,13 +93,13 @@ export const INVOKE_TAG: TextGrammar = {
 export const DOTS: TextGrammar = {
   calls: [
     { mark: "<invoke", read: parameterCall(INVOKE) },
-    { mark: "<dots_function_call>", read: json, wraps: true },
+    { mark: "<dots_function_call>", read: readJson, wraps: true },
   ],
   after: ["</dots_function_call>"],
 };
 
 export const SEED_OSS: TextGrammar = {
-  calls: [{ mark: "<function=", read: functionTag }],
+  calls: [{ mark: "<function=", read: readFunctionTag }],
   before: ["<seed:tool_call>"],
   after: ["</seed:tool_call>"],
   thinking: [["<seed:think>", "</seed:think>"]],
@@ -122,7 +122,7 @@ export const MINICPM_5: TextGrammar = {
   calls: [
     {
       mark: "<function name=",
-      read: parameterCall({ close: "</function>", open: "<param", end: "</param>", attribute: "name=", fit: true }),
+      read: parameterCall({ close: "</function>", open: "<param", end: "</param>", attribute: "name=", requiresSchemaMatch: true }),
     },
   ],
   after: ["</function>"],
@@ -132,9 +132,9 @@ export const MINICPM_5: TextGrammar = {
 /** Functionary 3.1: JSON in `<function=name>`, or code after a token. */
 export const FUNCTIONARY_3_1: TextGrammar = {
   calls: [
-    { mark: "<function=", read: functionTag },
+    { mark: "<function=", read: readFunctionTag },
     { mark: "<|python_tag|>", read: pythonTag },
   ],
   after: ["</function>"],
-  unsaid: ["<|eom_id|>", "<|eot_id|>"],
+  droppedMarks: ["<|eom_id|>", "<|eot_id|>"],
 };

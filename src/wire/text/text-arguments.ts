@@ -1,36 +1,36 @@
 /** Arguments of which a format delivers the text, one by one. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { jsonMembers } from "./literal.ts";
-import type { ReadPlace } from "./text-grammar.ts";
-import { argumentNames, guessValue, propertySchema, readValue, typedValue } from "./typed-value.ts";
+import type { ReaderContext } from "./text-grammar.ts";
+import { argumentNames, guessValue, propertySchema, parseLooseValue, toTypedValue } from "./typed-value.ts";
 
-type Written = { readonly value: JsonValue } | { readonly text: string };
+type ArgumentValue = { readonly value: JsonValue } | { readonly text: string };
 
 /** Arguments as they come, typed by the tool's schema. */
 export class TextArguments {
-  readonly #place: ReadPlace;
+  readonly #place: ReaderContext;
   readonly #name: string;
   readonly #untyped: (text: string) => JsonValue;
   /** Text is typed when all of it is there. */
-  readonly #values = new Map<string, Written>();
+  readonly #values = new Map<string, ArgumentValue>();
   /** The values behind a key that was there already. */
-  readonly #again: [key: string, written: Written][] = [];
+  readonly #repeated: [key: string, written: ArgumentValue][] = [];
   /** The last argument has no end of its own before that of the call, or the call has none: something may be missing. */
   isCutShort = false;
 
   /** @param untyped how text is read if the tool is not known */
-  constructor(place: ReadPlace, name: string, untyped: (text: string) => JsonValue = guessValue) {
+  constructor(place: ReaderContext, name: string, untyped: (text: string) => JsonValue = guessValue) {
     this.#place = place;
     this.#name = name;
     this.#untyped = untyped;
   }
 
   set(key: string, text: string): void {
-    this.#put(key, { text });
+    this.#add(key, { text });
   }
 
   setValue(key: string, value: JsonValue): void {
-    this.#put(key, { value });
+    this.#add(key, { value });
   }
 
   has(key: string): boolean {
@@ -38,43 +38,43 @@ export class TextArguments {
   }
 
   /** Returns only arguments of the schema; undefined if a required one is missing. */
-  fitted(): JsonValue | undefined {
+  toSchemaInput(): JsonValue | undefined {
     const { schema } = this;
-    if (schema === undefined) return this.all();
+    if (schema === undefined) return this.toInput();
     const broken = this.#unwrap(schema);
     if (broken !== undefined) return broken;
     const { all, required } = argumentNames(schema);
     const unknown = [...this.#values.keys()].filter((key) => !all.includes(key));
     if (!required.every((key) => this.#values.has(key))) return undefined;
     for (const key of unknown) this.#values.delete(key);
-    if (unknown.length > 0) this.#place.warn(leftOut(this.#name, unknown));
-    return this.#written(schema, ([key]) => all.includes(key));
+    if (unknown.length > 0) this.#place.warn(ignoredArgumentsWarning(this.#name, unknown));
+    return this.#toJson(schema, ([key]) => all.includes(key));
   }
 
   /**
    * Returns JSON text if an argument occurs twice, which the runtime refuses; and unterminated JSON text if the end is missing, which the runtime refuses for
    * tools that write.
    */
-  all(): JsonValue {
+  toInput(): JsonValue {
     const { schema } = this;
-    return (schema === undefined ? undefined : this.#unwrap(schema)) ?? this.#written(schema, () => true);
+    return (schema === undefined ? undefined : this.#unwrap(schema)) ?? this.#toJson(schema, () => true);
   }
 
   get schema(): JsonObject | undefined {
-    const schema = this.#place.tool(this.#name)?.inputSchema;
+    const schema = this.#place.findTool(this.#name)?.inputSchema;
     return isJsonObject(schema) ? schema : undefined;
   }
 
-  #put(key: string, written: Written): void {
-    if (this.#values.has(key)) this.#again.push([key, written]);
+  #add(key: string, written: ArgumentValue): void {
+    if (this.#values.has(key)) this.#repeated.push([key, written]);
     else this.#values.set(key, written);
   }
 
-  #written(schema: JsonObject | undefined, keep: (member: readonly [string, Written]) => boolean): JsonValue {
-    const members = [...this.#values, ...this.#again]
+  #toJson(schema: JsonObject | undefined, keep: (member: readonly [string, ArgumentValue]) => boolean): JsonValue {
+    const members = [...this.#values, ...this.#repeated]
       .filter(keep)
-      .map(([key, written]) => [key, this.#typed(key, written, schema)] as const);
-    const mayRun = this.#place.anyTool || this.#place.has(this.#name);
+      .map(([key, written]) => [key, this.#toTypedValue(key, written, schema)] as const);
+    const mayRun = this.#place.acceptsAnyTool || this.#place.hasTool(this.#name);
     const isCutShort = this.isCutShort && mayRun;
     if (members.length === this.#values.size && !isCutShort) return Object.fromEntries(members);
     const text = jsonMembers(members.map(([key, value]) => [key, JSON.stringify(value)]));
@@ -86,20 +86,20 @@ export class TextArguments {
     const { all } = argumentNames(schema);
     for (const [key, written] of this.#values) {
       if (!WRAPPERS.has(key) || all.length === 0 || all.includes(key)) continue;
-      const value = "value" in written ? written.value : isBraced(written.text) ? (readValue(written.text) ?? written.text) : undefined;
+      const value = "value" in written ? written.value : isBraced(written.text) ? (parseLooseValue(written.text) ?? written.text) : undefined;
       if (typeof value === "string" && "text" in written) return value;
       if (!isJsonObject(value)) continue;
       this.#values.delete(key);
-      for (const [name, item] of Object.entries(value)) this.#put(name, { value: item });
+      for (const [name, item] of Object.entries(value)) this.#add(name, { value: item });
       return undefined;
     }
     return undefined;
   }
 
-  #typed(key: string, written: Written, schema: JsonObject | undefined): JsonValue {
+  #toTypedValue(key: string, written: ArgumentValue, schema: JsonObject | undefined): JsonValue {
     if ("value" in written) return written.value;
     if (schema === undefined) return this.#untyped(written.text);
-    return typedValue(written.text, propertySchema(schema, key), schema);
+    return toTypedValue(written.text, propertySchema(schema, key), schema);
   }
 }
 
@@ -110,6 +110,6 @@ function isBraced(text: string): boolean {
   return trimmed.startsWith("{") && trimmed.endsWith("}");
 }
 
-function leftOut(tool: string, keys: readonly string[]): string {
+function ignoredArgumentsWarning(tool: string, keys: readonly string[]): string {
   return `The call of ${JSON.stringify(tool)} has arguments that the tool does not have, which are left out: ${keys.join(", ")}.`;
 }

@@ -14,32 +14,32 @@ export interface ReadCall {
 }
 
 /** The input of readers, and the receiver of what they read. */
-export interface ReadPlace {
+export interface ReaderContext {
   readonly input: TextInput;
   /** Reports a complete call. Returns false if it cannot be made: if the reader then returns false, everything read since the last call is text. */
-  accept(call: ReadCall): boolean;
+  acceptCall(call: ReadCall): boolean;
   /** Whether a call with this name would be accepted. */
-  knows(name: string): boolean;
+  acceptsName(name: string): boolean;
   /** Whether one tool has this name, or several have it as their bare name. */
-  has(name: string): boolean;
+  hasTool(name: string): boolean;
   /** Returns the tool of this name; undefined if no tools were given, or if the name is not that of exactly one. */
-  tool(name: string): ModelTool | undefined;
+  findTool(name: string): ModelTool | undefined;
   /** Whether no tools were given, so that every name is accepted. */
-  readonly anyTool: boolean;
+  readonly acceptsAnyTool: boolean;
   /** The argument that the body of a call is, by tool. */
   readonly bodyArguments: Readonly<Record<string, string>>;
-  /** Reports text of the message; `think` reports thinking. */
-  say(text: string): void;
-  think(text: string): void;
+  /** Reports text of the message; `addThinking` reports thinking. */
+  addText(text: string): void;
+  addThinking(text: string): void;
   warn(warning: string): void;
   /** Consumes everything read so far, so that it is not text, whatever follows. */
-  settle(): void;
+  commit(): void;
   /** Whether only white space was reported so far. */
-  readonly silent: boolean;
+  readonly hasNoText: boolean;
 }
 
 /** Reads the text after a mark. Returns false if it is not a call: then everything read since the last call is text. */
-export type CallReader = (place: ReadPlace, mark: string) => Reading<boolean>;
+export type CallReader = (place: ReaderContext, mark: string) => Reading<boolean>;
 
 export interface CallMark {
   readonly mark: string;
@@ -52,7 +52,7 @@ export interface CallMark {
    */
   readonly where?: "anywhere" | "prose" | "line" | "start";
   /** Patterns for the next characters, not counting white space, one per character; if one does not match, the mark is text at once. */
-  readonly behind?: readonly RegExp[];
+  readonly nextPatterns?: readonly RegExp[];
   /** Whether the mark, if no call follows it, is one of the marks in `before`. */
   readonly wraps?: boolean;
   /** Whether people and other programs write the mark, too, so that `auto` ignores it. @default false; marks not read `anywhere` are always shared */
@@ -71,7 +71,7 @@ export interface TextGrammar {
   /** Marks after calls: dropped in a message that has a call or thinking, text in any other. */
   readonly after?: readonly string[];
   /** Marks that models write, but that people should not see. */
-  readonly unsaid?: readonly string[];
+  readonly droppedMarks?: readonly string[];
   /** Marks around thinking. An unmatched closing token is dropped, an unmatched tag (`</think>`) is text. @default `<think>` and `</think>` */
   readonly thinking?: readonly ThinkingMarks[];
   /** Marks that end thinking if no mark closes it later and only calls follow. Other calls inside thinking are part of it. */

@@ -8,21 +8,21 @@ const QUOTES: ReadonlySet<number> = new Set([0x22, 0x27]);
 const OPENING: ReadonlySet<number> = new Set([0x28, 0x5b, 0x7b]);
 const CLOSING: ReadonlySet<number> = new Set([0x29, 0x5d, 0x7d]);
 const BACKSLASH = 0x5c;
-const MAX_LOOK = 256;
+const MAX_LOOK_AHEAD = 256;
 const MAX_SPACE = 64;
 
 export class TextInput {
   #text = "";
   #at = 0;
   #ended = false;
-  #kept: string[] = [];
-  #keptFrom = 0;
+  #piecesSinceMark: string[] = [];
+  #markAt = 0;
 
   feed(text: string): void {
-    if (this.#keptFrom < this.#at) this.#kept.push(this.#text.slice(this.#keptFrom, this.#at));
+    if (this.#markAt < this.#at) this.#piecesSinceMark.push(this.#text.slice(this.#markAt, this.#at));
     this.#text = this.#text.slice(this.#at) + text;
     this.#at = 0;
-    this.#keptFrom = 0;
+    this.#markAt = 0;
   }
 
   end(): void {
@@ -30,11 +30,11 @@ export class TextInput {
   }
 
   /** Puts back the last text, to be read again. A reader does this at most once for each kind of mark, so that the time stays linear. */
-  restore(text: string): void {
+  putBack(text: string): void {
     this.#text = text + this.#text.slice(this.#at);
     this.#at = 0;
-    this.#kept = [];
-    this.#keptFrom = 0;
+    this.#piecesSinceMark = [];
+    this.#markAt = 0;
   }
 
   /** Unreads the last text, read since the mark, to be read again. */
@@ -43,13 +43,13 @@ export class TextInput {
       this.#at -= text.length;
       return;
     }
-    const kept = this.kept();
-    this.restore(text);
-    this.#kept = [kept.slice(0, kept.length - text.length)];
+    const kept = this.textSinceMark();
+    this.putBack(text);
+    this.#piecesSinceMark = [kept.slice(0, kept.length - text.length)];
   }
 
   /** Number of characters that arrived but are not read yet. */
-  get left(): number {
+  get unreadLength(): number {
     return this.#text.length - this.#at;
   }
 
@@ -58,19 +58,19 @@ export class TextInput {
   }
 
   /** Sets the mark: forgets the text read so far, so that `kept` begins here. */
-  mark(): void {
-    if (this.#kept.length > 0) this.#kept = [];
-    this.#keptFrom = this.#at;
+  setMark(): void {
+    if (this.#piecesSinceMark.length > 0) this.#piecesSinceMark = [];
+    this.#markAt = this.#at;
   }
 
   /** Returns the text read since the mark. */
-  kept(): string {
-    return this.#kept.join("") + this.#text.slice(this.#keptFrom, this.#at);
+  textSinceMark(): string {
+    return this.#piecesSinceMark.join("") + this.#text.slice(this.#markAt, this.#at);
   }
 
   /** Returns the character `ahead` of this position without reading it; empty at the end of the text, or beyond the maximum look-ahead. */
   *peek(ahead = 0): Reading<string> {
-    if (ahead > MAX_LOOK) return "";
+    if (ahead > MAX_LOOK_AHEAD) return "";
     while (this.#at + ahead >= this.#text.length) {
       if (this.#ended) return "";
       yield;
@@ -79,25 +79,25 @@ export class TextInput {
   }
 
   /** Returns the same character without waiting, undefined if it has not arrived: cheaper than `peek`. */
-  seen(ahead: number): string | undefined {
+  peekArrived(ahead: number): string | undefined {
     const at = this.#at + ahead;
-    return at < this.#text.length && ahead <= MAX_LOOK ? this.#text.charAt(at) : undefined;
+    return at < this.#text.length && ahead <= MAX_LOOK_AHEAD ? this.#text.charAt(at) : undefined;
   }
 
   /** Returns how many characters of white space are at a position ahead, at most `max`; reads nothing. */
-  *spacesAt(from: number, max: number): Reading<number> {
+  *countSpaces(from: number, max: number): Reading<number> {
     let count = 0;
-    while (count < max && SPACE.test(this.seen(from + count) ?? (yield* this.peek(from + count)))) count++;
+    while (count < max && SPACE.test(this.peekArrived(from + count) ?? (yield* this.peek(from + count)))) count++;
     return count;
   }
 
   /** Whether the next characters, without white space, match these patterns, as far as text and look-ahead go; reads nothing. */
-  *goesOn(kinds: readonly RegExp[]): Reading<boolean> {
+  *matchesNext(kinds: readonly RegExp[]): Reading<boolean> {
     let ahead = 0;
     for (const kind of kinds) {
-      ahead += yield* this.spacesAt(ahead, MAX_LOOK - ahead);
-      if (ahead >= MAX_LOOK) return true;
-      const next = this.seen(ahead) ?? (yield* this.peek(ahead));
+      ahead += yield* this.countSpaces(ahead, MAX_LOOK_AHEAD - ahead);
+      if (ahead >= MAX_LOOK_AHEAD) return true;
+      const next = this.peekArrived(ahead) ?? (yield* this.peek(ahead));
       if (next === "") return true;
       if (!kind.test(next)) return false;
       ahead++;
@@ -106,20 +106,20 @@ export class TextInput {
   }
 
   /** Whether a text is at this position. */
-  *stands(text: string): Reading<boolean> {
+  *startsWith(text: string): Reading<boolean> {
     for (let ahead = 0; ahead < text.length; ahead++) if ((yield* this.peek(ahead)) !== text.charAt(ahead)) return false;
     return true;
   }
 
   /** Reads a text if it is at this position. */
-  *take(text: string): Reading<boolean> {
-    if (!(yield* this.stands(text))) return false;
+  *tryRead(text: string): Reading<boolean> {
+    if (!(yield* this.startsWith(text))) return false;
     this.#at += text.length;
     return true;
   }
 
   /** Reads characters while they match a pattern, at most `max` of them. */
-  *while(kind: RegExp, max = Number.POSITIVE_INFINITY): Reading<string> {
+  *readWhile(kind: RegExp, max = Number.POSITIVE_INFINITY): Reading<string> {
     const pieces: string[] = [];
     let count = 0;
     for (;;) {
@@ -134,25 +134,25 @@ export class TextInput {
     }
   }
 
-  *space(): Reading<void> {
-    yield* this.while(SPACE);
+  *skipSpace(): Reading<void> {
+    yield* this.readWhile(SPACE);
   }
 
   /** Reads up to the next marker and past it, passing the text before it to `tell` as it arrives. Returns the marker; undefined at the end. */
-  *until(markers: MarkerSet, tell: (text: string) => void): Reading<string | undefined> {
+  *readUntil(markers: MarkerSet, tell: (text: string) => void): Reading<string | undefined> {
     for (;;) {
       const text = this.#text;
       const from = this.#at;
-      let found = markers.next(text, from);
+      let found = markers.findNext(text, from);
       while (found >= 0) {
-        const { length, open } = markers.match(text, found);
-        if (open && !this.#ended) break;
+        const { length, mayContinue } = markers.matchAt(text, found);
+        if (mayContinue && !this.#ended) break;
         if (length > 0) {
           if (found > from) tell(text.slice(from, found));
           this.#at = found + length;
           return text.slice(found, this.#at);
         }
-        found = markers.next(text, found + 1);
+        found = markers.findNext(text, found + 1);
       }
       this.#at = found < 0 ? text.length : found;
       if (this.#at > from) tell(text.slice(from, this.#at));
@@ -162,9 +162,9 @@ export class TextInput {
   }
 
   /** Returns the text up to the next marker, and the marker. */
-  *textUntil(markers: MarkerSet): Reading<{ readonly text: string; readonly marker: string | undefined }> {
+  *readTextUntil(markers: MarkerSet): Reading<{ readonly text: string; readonly marker: string | undefined }> {
     const pieces: string[] = [];
-    const marker = yield* this.until(markers, (piece) => pieces.push(piece));
+    const marker = yield* this.readUntil(markers, (piece) => pieces.push(piece));
     return { text: pieces.join(""), marker };
   }
 
@@ -175,8 +175,8 @@ export class TextInput {
    * @param options `quotes`: additional marks that begin and end a string, in which nothing is escaped; `stops`: marks at which an unclosed value is
    * given up, unless they are in a string
    */
-  *nested(begun = "", { quotes, stops }: NestedOptions = {}): Reading<string | undefined> {
-    const nest = new Nest(begun);
+  *readBalanced(begun = "", { quotes, stops }: NestedOptions = {}): Reading<string | undefined> {
+    const nest = new BracketTracker(begun);
     const pieces = [begun];
     let from = this.#at;
     for (;;) {
@@ -187,16 +187,16 @@ export class TextInput {
         from = this.#at;
         continue;
       }
-      const stop = nest.quoted ? undefined : stops?.match(this.#text, this.#at);
-      const mark = stop ?? quotes?.match(this.#text, this.#at);
-      if (mark?.open === true && !this.#ended) {
+      const stop = nest.isQuoted ? undefined : stops?.matchAt(this.#text, this.#at);
+      const mark = stop ?? quotes?.matchAt(this.#text, this.#at);
+      if (mark?.mayContinue === true && !this.#ended) {
         pieces.push(this.#text.slice(from, this.#at));
         yield;
         from = this.#at;
       } else if (stop !== undefined && stop.length > 0) return undefined;
       else if (mark !== undefined && mark.length > 0) {
-        nest.mark(this.#text.slice(this.#at, (this.#at += mark.length)));
-      } else if (nest.step(this.#text.charCodeAt(this.#at++))) {
+        nest.toggleMark(this.#text.slice(this.#at, (this.#at += mark.length)));
+      } else if (nest.readChar(this.#text.charCodeAt(this.#at++))) {
         pieces.push(this.#text.slice(from, this.#at));
         return pieces.join("");
       }
@@ -204,10 +204,10 @@ export class TextInput {
   }
 
   /** Reads the same, and the members after it if a superfluous closing bracket ended it too early: `{"a": {}}, "b": 1}`. */
-  *object(begun = "", options: NestedOptions = {}): Reading<string | undefined> {
-    let text = yield* this.nested(begun, options);
+  *readBalancedObject(begun = "", options: NestedOptions = {}): Reading<string | undefined> {
+    let text = yield* this.readBalanced(begun, options);
     while (text !== undefined && (yield* this.#hasMember(options.bareKeys === true))) {
-      const rest: string | undefined = yield* this.nested("{", options);
+      const rest: string | undefined = yield* this.readBalanced("{", options);
       if (rest === undefined) return undefined;
       text += rest.slice(1);
     }
@@ -217,25 +217,25 @@ export class TextInput {
   /** Whether an unquoted key and its colon are at a position ahead. */
   *#isBareKey(from: number): Reading<boolean> {
     for (let at = from; ; at++) {
-      const next = this.seen(at) ?? (yield* this.peek(at));
+      const next = this.peekArrived(at) ?? (yield* this.peek(at));
       if (!BARE_KEY.test(next)) return next === ":";
     }
   }
 
   /** Whether a comma, a key and its colon are at this position. */
   *#hasMember(bareKeys: boolean): Reading<boolean> {
-    const comma = yield* this.spacesAt(0, MAX_SPACE);
+    const comma = yield* this.countSpaces(0, MAX_SPACE);
     if ((yield* this.peek(comma)) !== ",") return false;
-    let at = comma + 1 + (yield* this.spacesAt(comma + 1, MAX_SPACE));
+    let at = comma + 1 + (yield* this.countSpaces(comma + 1, MAX_SPACE));
     const quote = yield* this.peek(at);
     if (bareKeys && BARE_KEY.test(quote)) return yield* this.#isBareKey(at);
     if (quote !== '"' && quote !== "'") return false;
     for (at++; ; at++) {
-      const next = this.seen(at) ?? (yield* this.peek(at));
+      const next = this.peekArrived(at) ?? (yield* this.peek(at));
       if (next === "" || next === "\n") return false;
       if (next === quote) break;
     }
-    at += 1 + (yield* this.spacesAt(at + 1, MAX_SPACE));
+    at += 1 + (yield* this.countSpaces(at + 1, MAX_SPACE));
     return (yield* this.peek(at)) === ":";
   }
 }
@@ -251,23 +251,23 @@ export interface NestedOptions {
 }
 
 /** Tracks the depth of brackets, and whether the position is in a string. */
-class Nest {
+class BracketTracker {
   #depth = 0;
   #quote = 0;
-  #marked: string | undefined;
+  #openMark: string | undefined;
   #escaped = false;
 
   constructor(begun: string) {
-    for (let at = 0; at < begun.length; at++) this.step(begun.charCodeAt(at));
+    for (let at = 0; at < begun.length; at++) this.readChar(begun.charCodeAt(at));
   }
 
-  get quoted(): boolean {
-    return this.#quote !== 0 || this.#marked !== undefined;
+  get isQuoted(): boolean {
+    return this.#quote !== 0 || this.#openMark !== undefined;
   }
 
   /** Returns true if the character closes the outermost bracket. */
-  step(code: number): boolean {
-    if (this.#marked !== undefined) return false;
+  readChar(code: number): boolean {
+    if (this.#openMark !== undefined) return false;
     if (this.#quote !== 0) {
       if (this.#escaped) this.#escaped = false;
       else if (code === BACKSLASH) this.#escaped = true;
@@ -280,8 +280,8 @@ class Nest {
     return false;
   }
 
-  mark(mark: string): void {
-    if (this.#marked === mark) this.#marked = undefined;
-    else if (this.#quote === 0) this.#marked ??= mark;
+  toggleMark(toggleMark: string): void {
+    if (this.#openMark === toggleMark) this.#openMark = undefined;
+    else if (this.#quote === 0) this.#openMark ??= toggleMark;
   }
 }

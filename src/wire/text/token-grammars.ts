@@ -1,7 +1,7 @@
 /** Formats whose calls are between tokens and begin with the tool's name. */
-import { readArgumentText, mistralCalls, namedBehind, namedCall } from "./named-calls.ts";
+import { readArgumentText, mistralCalls, nameLineCall, namedCall } from "./named-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
-import { type OpeningTag, argumentTag } from "./opening-tag.ts";
+import { type OpeningTag, parseArgumentTag } from "./opening-tag.ts";
 import { parameterCall } from "./parameter-calls.ts";
 import type { CallReader, TextGrammar } from "./text-grammar.ts";
 
@@ -24,7 +24,7 @@ const DEEPSEEK_SEPARATORS = deepseekTokens("tool sep");
 const KIMI_SEPARATORS = ["<|tool_call_argument_begin|>"];
 const KIMI_ENDS = ["<|tool_call_end|>", "<|tool_calls_section_end|>"];
 /** One reader for both families, because both have the mark `<|tool_call_begin|>`. */
-const tokenCall = namedCall({
+const readTokenCall = namedCall({
   separators: [...DEEPSEEK_SEPARATORS, ...KIMI_SEPARATORS],
   close: [...new Set([...DEEPSEEK_ENDS, ...KIMI_ENDS])],
   kind: "function",
@@ -34,13 +34,13 @@ const tokenCall = namedCall({
 /** V3, R1 and V3.1. */
 export const DEEPSEEK: TextGrammar = {
   calls: [
-    ...deepseekTokens("tool call begin").map((mark) => ({ mark, read: tokenCall })),
-    ...DEEPSEEK_SEPARATORS.map((separator) => ({ mark: `function${separator}`, read: namedBehind(DEEPSEEK_ENDS) })),
+    ...deepseekTokens("tool call begin").map((mark) => ({ mark, read: readTokenCall })),
+    ...DEEPSEEK_SEPARATORS.map((separator) => ({ mark: `function${separator}`, read: nameLineCall(DEEPSEEK_ENDS) })),
   ],
   before: [...deepseekTokens("tool calls begin"), ...deepseekTokens("tool calls")],
   after: DEEPSEEK_ENDS,
   thinkingEnds: deepseekTokens("tool calls begin"),
-  unsaid: ["<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>", "<｜end▁of▁sentence｜>"],
+  droppedMarks: ["<｜tool▁output▁begin｜>", "<｜tool▁output▁end｜>", "<｜end▁of▁sentence｜>"],
   hidden: [["<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"]],
 };
 
@@ -59,16 +59,16 @@ function tokenTags(word: string, sections: readonly string[]): TextGrammar {
 }
 
 /** DeepSeek V3.2 and V4. */
-export const DEEPSEEK_DSML: TextGrammar = { ...tokenTags("DSML", ["tool_calls", "function_calls"]), unsaid: ["<｜end▁of▁sentence｜>"] };
+export const DEEPSEEK_DSML: TextGrammar = { ...tokenTags("DSML", ["tool_calls", "function_calls"]), droppedMarks: ["<｜end▁of▁sentence｜>"] };
 
 /** @see https://github.com/vllm-project/vllm `vllm/tool_parsers/gigachat35_tool_parser.py` (2026) */
-export const GIGACHAT_3_5: TextGrammar = { ...tokenTags("GCML", ["tool_calls"]), unsaid: ["<|message_sep|>", "</s>"] };
+export const GIGACHAT_3_5: TextGrammar = { ...tokenTags("GCML", ["tool_calls"]), droppedMarks: ["<|message_sep|>", "</s>"] };
 
 export const KIMI_K2: TextGrammar = {
-  calls: [{ mark: "<|tool_call_begin|>", read: tokenCall }],
+  calls: [{ mark: "<|tool_call_begin|>", read: readTokenCall }],
   before: ["<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"],
   after: ["<|tool_call_end|>", "<|tool_calls_section_end|>", "<|tool_call_section_end|>"],
-  unsaid: ["<|im_end|>"],
+  droppedMarks: ["<|im_end|>"],
   thinking: [
     ["<think>", "</think>"],
     ["◁think▷", "◁/think▷"],
@@ -77,11 +77,11 @@ export const KIMI_K2: TextGrammar = {
 };
 
 /** Matches attributes such as `tool="f"` and `key="a" type="number"`, in any order. */
-function k3Tag(tag: string): OpeningTag | undefined {
+function parseK3Tag(tag: string): OpeningTag | undefined {
   const found = new Map(Array.from(tag.matchAll(/\s(\w+)="([^"]*)"/gu), ([, key, value = ""]) => [key, unescapeK3(value)]));
   const name = found.get("tool") ?? found.get("key");
   const type = found.get("type");
-  return name === undefined ? argumentTag(tag, []) : { name, isString: type === undefined ? undefined : type === "string" };
+  return name === undefined ? parseArgumentTag(tag, []) : { name, isString: type === undefined ? undefined : type === "string" };
 }
 
 function unescapeK3(text: string): string {
@@ -103,7 +103,7 @@ export const KIMI_K3: TextGrammar = {
         end: "<|close|>argument<|sep|>",
         tagEnd: "<|sep|>",
         around: ["<|close|>tools<|sep|>"],
-        readTag: k3Tag,
+        readTag: parseK3Tag,
         json: ["<|open|>json", "<|close|>json<|sep|>"],
         exact: true,
       }),
@@ -111,7 +111,7 @@ export const KIMI_K3: TextGrammar = {
   ],
   before: ["<|open|>tools<|sep|>"],
   after: ["<|close|>tools<|sep|>"],
-  unsaid: [
+  droppedMarks: [
     '<|open|>message role="assistant"<|sep|>',
     "<|open|>response<|sep|>",
     "<|close|>response<|sep|>",
@@ -132,20 +132,20 @@ export const MISTRAL: TextGrammar = {
 };
 
 /** Reads `>>>name` and a line of JSON. `all` begins text for the user; `python` takes code unchanged, up to the next recipient. */
-const recipient: CallReader = function* (place) {
+const readRecipient: CallReader = function* (place) {
   const { input } = place;
   for (let marker: string | undefined = ">>>"; marker?.endsWith(">>>") === true;) {
-    const name = yield* input.while(/[\p{L}\p{M}\p{N}_.:-]/u, 256);
-    if (name === "" || !(yield* input.take("\n"))) return false;
+    const name = yield* input.readWhile(/[\p{L}\p{M}\p{N}_.:-]/u, 256);
+    if (name === "" || !(yield* input.tryRead("\n"))) return false;
     if (name === "all") return true;
-    if (!place.knows(name)) return false;
+    if (!place.acceptsName(name)) return false;
     if ((yield* input.peek()) === "{") {
       const value = yield* readArgumentText(place);
-      return value !== undefined && place.accept({ name, input: value });
+      return value !== undefined && place.acceptCall({ name, input: value });
     }
-    if (name !== "python" || !(place.anyTool || place.tool(name) !== undefined)) return false;
-    const code = yield* input.textUntil(NEXT_RECIPIENT);
-    if (code.text.trim() === "" || !place.accept({ name, input: { code: code.text.trim() } })) return false;
+    if (name !== "python" || !(place.acceptsAnyTool || place.findTool(name) !== undefined)) return false;
+    const code = yield* input.readTextUntil(NEXT_RECIPIENT);
+    if (code.text.trim() === "" || !place.acceptCall({ name, input: { code: code.text.trim() } })) return false;
     ({ marker } = code);
   }
   return true;
@@ -154,29 +154,29 @@ const recipient: CallReader = function* (place) {
 const NEXT_RECIPIENT = new MarkerSet(["\n>>>", "<|eot_id|>"]);
 
 export const FUNCTIONARY_3_2: TextGrammar = {
-  calls: [{ mark: ">>>", read: recipient, shared: true }],
-  start: { read: recipient, shared: true },
-  unsaid: ["<|eot_id|>"],
+  calls: [{ mark: ">>>", read: readRecipient, shared: true }],
+  start: { read: readRecipient, shared: true },
+  droppedMarks: ["<|eot_id|>"],
 };
 
 /** Reads Solar's calls: id, name and arguments, each after a token. */
-const solarCall: CallReader = function* (place) {
+const readSolarCall: CallReader = function* (place) {
   const { input } = place;
-  const id = (yield* input.while(/[^<\n]/u, 256)).trim();
-  if (!(yield* input.take("<|tool_call:name|>"))) return false;
-  const name = (yield* input.while(/[^<\n]/u, 256)).trim();
-  if (!(yield* input.take("<|tool_call:args|>"))) return false;
-  yield* input.space();
-  if ((yield* input.peek()) !== "{" && !(yield* input.stands("<|tool_call:end|>"))) return false; // only begun
+  const id = (yield* input.readWhile(/[^<\n]/u, 256)).trim();
+  if (!(yield* input.tryRead("<|tool_call:name|>"))) return false;
+  const name = (yield* input.readWhile(/[^<\n]/u, 256)).trim();
+  if (!(yield* input.tryRead("<|tool_call:args|>"))) return false;
+  yield* input.skipSpace();
+  if ((yield* input.peek()) !== "{" && !(yield* input.startsWith("<|tool_call:end|>"))) return false; // only begun
   const value = yield* readArgumentText(place);
-  return value !== undefined && place.accept({ name, id: id === "" ? undefined : id, input: value });
+  return value !== undefined && place.acceptCall({ name, id: id === "" ? undefined : id, input: value });
 };
 
 export const SOLAR: TextGrammar = {
-  calls: [{ mark: "<|tool_call:begin|>", read: solarCall }],
+  calls: [{ mark: "<|tool_call:begin|>", read: readSolarCall }],
   before: ["<|tool_calls|>", "<|begin|>assistant<|tool_calls|>"],
   after: ["<|tool_call:end|>", "<|calls|>"],
-  unsaid: ["<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"],
+  droppedMarks: ["<|begin|>assistant", "<|content|>", "<|end|>", "<|flush|>"],
   thinking: [
     ["<|think|>", "<|end|>"],
     ["<think>", "</think>"],

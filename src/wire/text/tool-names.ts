@@ -18,16 +18,16 @@ export class ToolNames {
   }
 
   get(name: string): ModelTool | undefined {
-    const called = this.spelled(name);
+    const called = this.normalizeName(name);
     return this.#names().get(withoutPrefix(called)) ?? this.#names().get(called);
   }
 
   has(name: string): boolean {
-    return this.#has(this.spelled(name));
+    return this.#has(this.normalizeName(name));
   }
 
   /** Returns the name without the number of the call at its end, or without its own repetition, if only that keeps it from being a tool's name. */
-  spelled(name: string): string {
+  normalizeName(name: string): string {
     if ((!NUMBERED.test(name) && !REPEATED.test(name)) || this.#has(name)) return name;
     const once = name.replace(NUMBERED, "");
     return [once, once.replace(REPEATED, "$1")].find((bare) => this.#has(bare)) ?? name;
@@ -38,7 +38,7 @@ export class ToolNames {
   }
 
   /** Returns the qualified name for every name. */
-  *qualified(): Iterable<readonly [name: string, qualifiedName: string]> {
+  *qualifiedNames(): Iterable<readonly [name: string, qualifiedName: string]> {
     for (const [name, tool] of this.#names()) yield [name, tool.name];
   }
 

@@ -1,18 +1,18 @@
 /** Converts arguments in plain text to the types of their schema. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { unescapeStep } from "../../core/base/json-pointer.ts";
+import { unescapePointerStep } from "../../core/base/json-pointer.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { readSureJson } from "../../schema/json-text/read-sure-json.ts";
-import { wordsFor } from "../../core/base/wording.ts";
+import { readUnambiguousJson } from "../../schema/json-text/read-sure-json.ts";
+import { wordEntries } from "../../core/base/wording.ts";
 
 /** Reads strict JSON, or unambiguous text in another notation (`True`, `'a'`); undefined if it is neither. */
-export function readValue(text: string): JsonValue | undefined {
-  const strict = readStrict(text);
-  return strict === undefined ? readSureJson(text)?.value : strict;
+export function parseLooseValue(text: string): JsonValue | undefined {
+  const strict = parseStrict(text);
+  return strict === undefined ? readUnambiguousJson(text)?.value : strict;
 }
 
 /** Reads strict JSON; undefined if the text is not JSON, repeats a key, or has a number that would lose digits. */
-export function readStrict(text: string): JsonValue | undefined {
+export function parseStrict(text: string): JsonValue | undefined {
   try {
     return parseJson(text);
   } catch {
@@ -21,13 +21,13 @@ export function readStrict(text: string): JsonValue | undefined {
 }
 
 /** Returns the parsed object; the text itself if it is not a strict JSON object, for the runtime to repair or refuse. */
-export function readObject(text: string): JsonValue {
-  const value = readStrict(text);
+export function parseObjectOrText(text: string): JsonValue {
+  const value = parseStrict(text);
   return isJsonObject(value) ? value : text;
 }
 
 /** Whether a text begins like an object with a key: braces around anything else are not arguments. */
-export function beginsLikeObject(text: string): boolean {
+export function startsLikeObject(text: string): boolean {
   return HAS_KEY.test(text);
 }
 
@@ -36,36 +36,36 @@ const HAS_KEY = /^\s{0,256}\{\s{0,256}(?:["'\\]|[\p{L}\p{M}\p{N}_$-]{1,256}\s{0,
 /** Guesses the type of a text: JSON that is not a string becomes that value, everything else stays text. */
 export function guessValue(text: string): JsonValue {
   if (!LOOKS_LIKE_VALUE.test(text)) return text;
-  const value = readValue(text);
+  const value = parseLooseValue(text);
   return value === undefined || typeof value === "string" ? text : value;
 }
 
 const LOOKS_LIKE_VALUE = /^\s{0,64}(?:[-[{\d]|true|True|false|False|null|None)/u;
 
 /** Returns the value of an argument; the text itself if it does not match the schema's type, for the runtime to refuse. */
-export function typedValue(text: string, schema: JsonValue | undefined, root: JsonValue | undefined): JsonValue {
-  const types = typesOf(schema, root, MAX_STEPS);
+export function toTypedValue(text: string, schema: JsonValue | undefined, root: JsonValue | undefined): JsonValue {
+  const types = allowedTypes(schema, root, MAX_STEPS);
   if (types.size === 0 || types.has("any")) return text;
   const trimmed = text.trim();
-  if (types.has("string")) return typedBesideText(text, trimmed, types);
-  const read = readValue(trimmed);
-  const value = read === undefined ? readEscaped(trimmed) : read;
+  if (types.has("string")) return toNonStringOrText(text, trimmed, types);
+  const read = parseLooseValue(trimmed);
+  const value = read === undefined ? parseEscaped(trimmed) : read;
   return value === undefined || !types.has(typeOf(value)) ? text : value;
 }
 
 /** Converts text for a schema that allows a string: only null, objects and arrays become another type. */
-function typedBesideText(text: string, trimmed: string, types: ReadonlySet<string>): JsonValue {
+function toNonStringOrText(text: string, trimmed: string, types: ReadonlySet<string>): JsonValue {
   if ((trimmed === "null" || trimmed === "None") && types.has("null")) return null;
   if (!/^[{[]/u.test(trimmed)) return text;
-  const value = readValue(trimmed);
+  const value = parseLooseValue(trimmed);
   return value !== undefined && typeof value !== "string" && types.has(typeOf(value)) ? value : text;
 }
 
 /** Reads JSON whose quotes were escaped once too often. */
-function readEscaped(text: string): JsonValue | undefined {
+function parseEscaped(text: string): JsonValue | undefined {
   if (!text.includes("\\")) return undefined;
-  const inner = readValue(`"${text}"`);
-  return typeof inner === "string" ? readValue(inner) : undefined;
+  const inner = parseLooseValue(`"${text}"`);
+  return typeof inner === "string" ? parseLooseValue(inner) : undefined;
 }
 
 const MAX_STEPS = 16;
@@ -77,37 +77,37 @@ function typeOf(value: JsonValue): string {
 }
 
 /** Returns the JSON types that a schema allows, `integer` as `number`; `any` if it does not restrict them. */
-function typesOf(schema: JsonValue | undefined, root: JsonValue | undefined, steps: number): ReadonlySet<string> {
+function allowedTypes(schema: JsonValue | undefined, root: JsonValue | undefined, steps: number): ReadonlySet<string> {
   if (steps === 0 || !isJsonObject(schema)) return ANY;
   const { type, enum: values, const: value, anyOf, oneOf, allOf, $ref } = schema;
-  if (typeof $ref === "string") return typesOf(resolve($ref, root), root, steps - 1);
-  if (typeof type === "string") return new Set([plainType(type)]);
-  if (isJsonArray(type)) return new Set(type.filter((one) => typeof one === "string").map(plainType));
+  if (typeof $ref === "string") return allowedTypes(resolveReference($ref, root), root, steps - 1);
+  if (typeof type === "string") return new Set([toJsonType(type)]);
+  if (isJsonArray(type)) return new Set(type.filter((one) => typeof one === "string").map(toJsonType));
   const choices = [anyOf, oneOf, allOf].find(isJsonArray);
-  if (choices !== undefined) return new Set(choices.slice(0, 64).flatMap((one) => [...typesOf(one, root, steps - 1)]));
+  if (choices !== undefined) return new Set(choices.slice(0, 64).flatMap((one) => [...allowedTypes(one, root, steps - 1)]));
   if (isJsonArray(values)) return new Set(values.map(typeOf));
   return value === undefined ? ANY : new Set([typeOf(value)]);
 }
 
 const ANY: ReadonlySet<string> = new Set(["any"]);
 const LOOSE_TYPES: ReadonlyMap<string, string> = new Map([
-  ...wordsFor("number", "integer int float double"),
+  ...wordEntries("number", "integer int float double"),
   ["bool", "boolean"],
   ["str", "string"],
   ["dict", "object"],
   ["list", "array"],
 ]);
 
-function plainType(type: string): string {
+function toJsonType(type: string): string {
   return LOOSE_TYPES.get(type) ?? type;
 }
 
 /** Resolves a reference such as `#/$defs/Address` in the tool's own schema. */
-function resolve(reference: string, root: JsonValue | undefined): JsonValue | undefined {
+function resolveReference(reference: string, root: JsonValue | undefined): JsonValue | undefined {
   if (!reference.startsWith("#/")) return undefined;
   let at = root;
   for (const step of reference.slice(2).split("/", MAX_STEPS)) {
-    const key = unescapeStep(step);
+    const key = unescapePointerStep(step);
     at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
   }
   return at;
@@ -121,21 +121,21 @@ export function propertySchema(schema: unknown, key: string): JsonValue | undefi
 
 /** Whether a schema allows a JSON type, or does not restrict types. */
 export function allowsType(schema: JsonValue | undefined, root: JsonValue | undefined, type: string): boolean {
-  const types = typesOf(schema, root, MAX_STEPS);
+  const types = allowedTypes(schema, root, MAX_STEPS);
   return types.has(type) || types.has("any");
 }
 
 /** Returns the schema of a nested object's property, from the schema itself or from one of its alternatives. */
 export function memberSchema(schema: JsonValue | undefined, root: JsonValue | undefined, key: string): JsonValue | undefined {
-  return partOf(schema, root, (one) => propertySchema(one, key));
+  return findSubschema(schema, root, (one) => propertySchema(one, key));
 }
 
 /** Returns the schema of an array's items. */
 export function itemSchema(schema: JsonValue | undefined, root: JsonValue | undefined): JsonValue | undefined {
-  return partOf(schema, root, ({ items }) => items);
+  return findSubschema(schema, root, ({ items }) => items);
 }
 
-function partOf(
+function findSubschema(
   schema: JsonValue | undefined,
   root: JsonValue | undefined,
   read: (schema: JsonObject) => JsonValue | undefined,
@@ -143,11 +143,11 @@ function partOf(
 ): JsonValue | undefined {
   if (steps <= 0 || !isJsonObject(schema)) return undefined;
   const { $ref, anyOf, oneOf, allOf } = schema;
-  if (typeof $ref === "string") return partOf(resolve($ref, root), root, read, steps - 1);
+  if (typeof $ref === "string") return findSubschema(resolveReference($ref, root), root, read, steps - 1);
   const found = read(schema);
   if (found !== undefined) return found;
   for (const one of [anyOf, oneOf, allOf].find(isJsonArray)?.slice(0, MAX_CHOICES) ?? []) {
-    const part = partOf(one, root, read, steps - 4);
+    const part = findSubschema(one, root, read, steps - 4);
     if (part !== undefined) return part;
   }
   return undefined;

@@ -12,32 +12,32 @@ import type { TextGrammar } from "./text-grammar.ts";
 import { argumentNames, propertySchema } from "./typed-value.ts";
 
 /** How a format writes. */
-export interface TextWriting {
+export interface TextFormatWriter {
   /** Writes one call; `index` is its position in the message. */
-  call(call: WrittenCall, index: number): string;
+  writeCall(writeCall: WrittenCall, index: number): string;
   /** The texts before, between and after the calls of a message. @default "", "\n", "" */
-  readonly around?: readonly [before: string, between: string, after: string];
+  readonly callDelimiters?: readonly [before: string, between: string, after: string];
   /** The texts before and after a result. @default `[TOOL RESULT: name]` and a line end before it, nothing after it */
-  readonly answer?: readonly [before: string, after: string];
+  readonly resultDelimiters?: readonly [before: string, after: string];
 }
 
-const DEFAULT_AROUND = ["", "\n", ""] as const;
+const DEFAULT_CALL_DELIMITERS = ["", "\n", ""] as const;
 
-export function writeCalls(calls: readonly WrittenCall[], writing: TextWriting): string {
-  const [before, between, after] = writing.around ?? DEFAULT_AROUND;
-  return calls.length === 0 ? "" : before + calls.map((call, index) => writing.call(call, index).toWellFormed()).join(between) + after;
+export function writeCalls(calls: readonly WrittenCall[], writing: TextFormatWriter): string {
+  const [before, between, after] = writing.callDelimiters ?? DEFAULT_CALL_DELIMITERS;
+  return calls.length === 0 ? "" : before + calls.map((call, index) => writing.writeCall(call, index).toWellFormed()).join(between) + after;
 }
 
-export function writeResults(answers: readonly WrittenAnswer[], grammar: TextGrammar, { answer }: TextWriting): string {
-  const marks = forgeable(grammar, answer ?? []);
-  const open = openings(grammar);
+export function writeResults(answers: readonly WrittenAnswer[], grammar: TextGrammar, { resultDelimiters }: TextFormatWriter): string {
+  const marks = forgeableMarks(grammar, resultDelimiters ?? []);
+  const open = openingPatterns(grammar);
   return answers
     .map(({ name, text }) => {
-      const [before, after] = answer ?? [`[TOOL RESULT: ${name.replaceAll(/[\]\r\n]/gu, " ")}]\n`, ""];
-      const json = spacedText(text);
-      const plainly = takeApart(json ?? text, marks);
+      const [before, after] = resultDelimiters ?? [`[TOOL RESULT: ${name.replaceAll(/[\]\r\n]/gu, " ")}]\n`, ""];
+      const json = spacedJsonText(text);
+      const plainly = breakUpMarks(json ?? text, marks);
       const safe =
-        json !== undefined && (open.length === 0 || !reads(before + plainly + after, grammar))
+        json !== undefined && (open.length === 0 || !readsAsCalls(before + plainly + after, grammar))
           ? plainly
           : open.reduce((rest, opening) => rest.replaceAll(opening, `$&${NO_WIDTH}`), plainly);
       return (before + safe + after).toWellFormed();
@@ -46,13 +46,13 @@ export function writeResults(answers: readonly WrittenAnswer[], grammar: TextGra
 }
 
 /** Whether a text would be read as calls in a model's message. */
-function reads(text: string, grammar: TextGrammar): boolean {
+function readsAsCalls(text: string, grammar: TextGrammar): boolean {
   const decoding = decodeText(grammar, { unknownTools: "call", thinking: "keep", maxChars: Number.POSITIVE_INFINITY });
   return [...decoding.push(text), ...decoding.end()].some(({ type }) => type === "call-open");
 }
 
 /** Writes JSON with the spaces that Python writes; undefined for text that is not a JSON object or array. */
-function spacedText(text: string): string | undefined {
+function spacedJsonText(text: string): string | undefined {
   if (!/^[{[]/u.test(text)) return undefined;
   try {
     return spacedJson(parseJson(text));
@@ -80,31 +80,31 @@ const CONTROL = [
 ];
 
 /** Matches the marks that a result must not contain: those that open or close a call or a result. */
-function forgeable(
-  { calls, before = [], after = [], unsaid = [], thinking = DEFAULT_THINKING }: TextGrammar,
+function forgeableMarks(
+  { calls, before = [], after = [], droppedMarks = [], thinking = DEFAULT_THINKING }: TextGrammar,
   answer: readonly string[],
 ): MarkerSet {
   const own = calls.map(({ mark }) => mark).filter((mark) => mark.length > 1);
   const around = answer.map((mark) => mark.trim()).filter((mark) => mark !== "");
-  return new MarkerSet([...CONTROL, ...own, ...before, ...after, ...unsaid, ...thinking.flat(), ...around]);
+  return new MarkerSet([...CONTROL, ...own, ...before, ...after, ...droppedMarks, ...thinking.flat(), ...around]);
 }
 
 const JSON_OPENING = /[{[](?=\s{0,64}["'{])/gu;
 const PYTHON_OPENING = /\[(?=\s{0,256}[\p{L}_][\p{L}\p{M}\p{N}_.:-]{0,255}\()/gu;
 
 /** Returns patterns for calls that begin with a single character: in text that is not JSON, only a match of these could begin a call. */
-function openings({ calls }: TextGrammar): readonly RegExp[] {
+function openingPatterns({ calls }: TextGrammar): readonly RegExp[] {
   const marks = calls.map(({ mark }) => mark).filter((mark) => mark.length === 1);
   if (marks.includes("{") || marks.includes("[")) return [JSON_OPENING, PYTHON_OPENING];
   return marks.map((mark) => new RegExp(`\\u{${mark.charCodeAt(0).toString(16)}}(?=[/\\p{L}_])`, "gu"));
 }
 
 /** Breaks up marks in a text: they look the same, but are not marks any more. */
-function takeApart(text: string, marks: MarkerSet): string {
+function breakUpMarks(text: string, marks: MarkerSet): string {
   const pieces: string[] = [];
   let from = 0;
-  for (let at = marks.next(text, 0); at >= 0; at = marks.next(text, at + 1)) {
-    if (marks.match(text, at).length === 0) continue;
+  for (let at = marks.findNext(text, 0); at >= 0; at = marks.findNext(text, at + 1)) {
+    if (marks.matchAt(text, at).length === 0) continue;
     pieces.push(text.slice(from, at + 1));
     from = at + 1;
   }
@@ -114,13 +114,13 @@ function takeApart(text: string, marks: MarkerSet): string {
 /** Returns the name of a tool in text: its provider name, which every format allows, or its own name if the format allows any. */
 export type NameOf = (tool: Pick<ModelTool, "name" | "fingerprint">) => string;
 
-export const plainName: NameOf = ({ name, fingerprint }) =>
+export const plainToolName: NameOf = ({ name, fingerprint }) =>
   fingerprint === undefined && PLAIN.test(name) ? name.replace(/^default::/u, "") : providerName(name, fingerprint);
 const PLAIN = /^[\p{L}_][\p{L}\p{M}\p{N}_.:-]*$/u;
 
-export const fitName: NameOf = ({ name, fingerprint }) => providerName(name, fingerprint);
+export const providerToolName: NameOf = ({ name, fingerprint }) => providerName(name, fingerprint);
 
-export function describeTools(tools: readonly ModelTool[], writing: TextWriting, nameOf: NameOf): string {
+export function describeTools(tools: readonly ModelTool[], writing: TextFormatWriter, nameOf: NameOf): string {
   const ours = tools.filter(({ providerExecuted = false }) => !providerExecuted);
   const [first] = ours;
   if (first === undefined) return "";
@@ -130,7 +130,7 @@ export function describeTools(tools: readonly ModelTool[], writing: TextWriting,
     "You can call these tools. Each line is one tool: its name, what it does, and the JSON Schema of its arguments.",
     lines.join("\n"),
     "To call a tool, write the call in your message exactly in this form:",
-    writeCalls([{ name: nameOf(first), input: example(first.inputSchema), reasoning: "why you call it" }], writing),
+    writeCalls([{ name: nameOf(first), input: exampleInput(first.inputSchema), reasoning: "why you call it" }], writing),
     "Then end your message; the results come in the next one. Write calls only to have them run. Several calls may follow one another.",
   ].join("\n\n");
 }
@@ -141,10 +141,10 @@ function asJson(schema: ModelTool["inputSchema"]): JsonValue {
 }
 
 /** Returns the required arguments, each with a value of its type. */
-function example(schema: unknown): JsonValue {
+function exampleInput(schema: unknown): JsonValue {
   const { all, required } = argumentNames(schema);
   const keys = required.length > 0 ? required : all.slice(0, 1);
-  return Object.fromEntries(keys.map((key) => [key, exampleValue(propertySchema(schema, key))]));
+  return Object.fromEntries(keys.map((key) => [key, exampleArgument(propertySchema(schema, key))]));
 }
 
 const EXAMPLES: ReadonlyMap<unknown, JsonValue> = new Map<unknown, JsonValue>([
@@ -156,7 +156,7 @@ const EXAMPLES: ReadonlyMap<unknown, JsonValue> = new Map<unknown, JsonValue>([
   ["null", null],
 ]);
 
-function exampleValue(property: JsonValue | undefined): JsonValue {
+function exampleArgument(property: JsonValue | undefined): JsonValue {
   if (!isJsonObject(property)) return "value";
   const { enum: choices, type } = property;
   return (isJsonArray(choices) ? choices[0] : undefined) ?? EXAMPLES.get(type) ?? "value";

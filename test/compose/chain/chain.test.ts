@@ -4,7 +4,7 @@ import { createRuntime, defineTool, pure, type JsonObject, type Runtime, type Ru
 import { createChain, type ChainStep } from "haft/chain";
 import { runSequence } from "haft/sequence";
 import { memoryStore } from "haft/store";
-import { jsonPath, type JsonValue } from "../../../src/core/base/json.ts";
+import { formatJsonPath, type JsonValue } from "../../../src/core/base/json.ts";
 
 /** A kitchen: recipes are looked up, scaled and printed. */
 function kitchen(options: Partial<RuntimeOptions> = {}): { readonly runtime: Runtime; readonly seen: JsonObject[] } {
@@ -346,7 +346,7 @@ test("F2.23 a chain and a sequence read the same path alike: each leads to the s
   await fc.assert(
     fc.asyncProperty(value, fc.array(fc.oneof(key, fc.nat(3)), { maxLength: 4 }), async (got, steps) => {
       answer = got;
-      const path = jsonPath(["got", ...steps]).slice(1); // without its $
+      const path = formatJsonPath(["got", ...steps]).slice(1); // without its $
       const chain = await createChain([
         { tool: "get", outputKey: "first" },
         { tool: "use", inputMapping: { it: `first${path}` } },

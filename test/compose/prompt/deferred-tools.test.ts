@@ -195,7 +195,7 @@ describe("the beginning of a prompt stays byte for byte what it was when tools a
           const state: JsonValue = found.slice(0, count).map((name) => `world::${name}`);
           const request: ModelRequest = {
             ...before,
-            tools: deferred.offered(tools, state),
+            tools: deferred.selectOffered(tools, state),
             messages: [...before.messages, { role: "user", at: count, content: `${count}` }],
           };
           if (count > 0 && (before.tools?.length ?? 0) > 0)

@@ -29,7 +29,7 @@ describe("F0.60 a text is a reference", () => {
     { text: "$9", steps: ["9"] },
     { text: "$call_8", steps: ["call_8"] },
   ])("$text", ({ text, steps }) => {
-    expect(short(reader.whole(text))).toEqual(steps);
+    expect(short(reader.readWholeText(text))).toEqual(steps);
   });
 
   test.each([
@@ -51,14 +51,14 @@ describe("F0.60 a text is a reference", () => {
     "price",
     `$1.${"a.".repeat(600)}a`,
   ])("%j is none", (text) => {
-    expect(reader.whole(text)).toBeUndefined();
+    expect(reader.readWholeText(text)).toBeUndefined();
   });
 
   test("with closing dollars as NESTFUL writes it, where keys may hold spaces", () => {
     expect(
-      ["$var1$", "$var1.geoId$", "$var1.Exchange Rate$", "$var2.author[0].id$", "$var9$"].map((text) => short(closing.whole(text))),
+      ["$var1$", "$var1.geoId$", "$var1.Exchange Rate$", "$var2.author[0].id$", "$var9$"].map((text) => short(closing.readWholeText(text))),
     ).toEqual([["var1"], ["var1", "geoId"], ["var1", "Exchange Rate"], ["var2", "author", 0, "id"], ["var9"]]);
-    expect(["$var1", "$var1.geoId", "$100-$200", "$var1.x$ - $var2.x$"].map((text) => closing.whole(text))).toEqual(
+    expect(["$var1", "$var1.geoId", "$100-$200", "$var1.x$ - $var2.x$"].map((text) => closing.readWholeText(text))).toEqual(
       Array(4).fill(undefined),
     );
   });
@@ -165,7 +165,7 @@ describe("F0.60 references, whatever is generated", () => {
         const output = copyJson(generated).value;
         for (const { at, value } of places(output)) {
           const text = `$order${spell(at)}`;
-          expect(reader.whole(text)?.text).toBe(text);
+          expect(reader.readWholeText(text)?.text).toBe(text);
           expect(resolve({ deep: [text] }, { order: output })).toEqual({ deep: [value] });
         }
       }),
@@ -194,9 +194,9 @@ describe("F0.60 references, whatever is generated", () => {
   testInCI("a text of a megabyte of dollars is read in linear steps", () => {
     for (const unit of ["$", "$1", "$1.", '$1["', "$order.a", "$var1.a ", "$$1"]) {
       const text = unit.repeat(1_000_000 / unit.length);
-      expect(reader.whole(text)).toBeUndefined();
-      expect(reader.inside(text).length).toBeLessThanOrEqual(text.length);
-      expect(closing.inside(text).length).toBeLessThanOrEqual(text.length);
+      expect(reader.readWholeText(text)).toBeUndefined();
+      expect(reader.findParts(text).length).toBeLessThanOrEqual(text.length);
+      expect(closing.findParts(text).length).toBeLessThanOrEqual(text.length);
     }
   });
 });

@@ -9,7 +9,7 @@ import type { JsonSchema, Tool } from "../../../src/core/tool.ts";
 import { runSequence, type RunSequenceOptions } from "../../../src/compose/sequence/run-sequence.ts";
 import { stubEngine } from "../../../src/engine/stub.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
-import { partsOf } from "../../../src/runtime/runtime-session.ts";
+import { servicesOf } from "../../../src/runtime/runtime-session.ts";
 
 const ORDER = {
   items: [
@@ -156,7 +156,7 @@ describe("F0.60 a reference that has no value", () => {
   });
 
   test("is said of an output that was cut and is no longer kept, for what is left of it would be taken for the whole", async () => {
-    const forget = { name: "forget", description: "", inputSchema: {}, execute: () => partsOf(session).largeResults.forget("s") };
+    const forget = { name: "forget", description: "", inputSchema: {}, execute: () => servicesOf(session).largeResults.forget("s") };
     const { runtime } = world([forget]);
     const session = runtime.session("s");
     const { results } = await runSequence(session, [call("1", "big"), call("2", "forget"), call("3", "echo", { id: "$1.head", a: "$2" })]);

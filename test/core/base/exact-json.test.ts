@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
-import { endOfString, parseExactly } from "../../../src/core/base/exact-json.ts";
+import { findStringEnd, parseExactly } from "../../../src/core/base/exact-json.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { readWireJson } from "../../../src/wire/framing/wire-json.ts";
 
@@ -82,6 +82,6 @@ describe("keys that are written with an escape", () => {
 
   test.each(['{"\\n":1', '{"\\x":1}', '{"a\\', '{"\\n":1}}', '"\\":'])("damaged as %s are refused", (text) => {
     expect(() => parseExactly(text)).toThrow(SyntaxError);
-    expect(endOfString(text, 2)).toBeLessThanOrEqual(text.length);
+    expect(findStringEnd(text, 2)).toBeLessThanOrEqual(text.length);
   });
 });

@@ -1,22 +1,22 @@
 import { expect, test } from "vitest";
-import { nearNames } from "../../../src/core/base/near-names.ts";
+import { findNearNames } from "../../../src/core/base/near-names.ts";
 
 test("names that are not near are not given", () => {
-  expect(nearNames("weather", ["mail", "search", "w"])).toEqual([]);
-  expect(nearNames("ab", ["xy", "cd"])).toEqual([]);
-  expect(nearNames("", ["a", "b", ""])).toEqual([]);
-  expect(nearNames("x".repeat(257), ["x".repeat(256)])).toEqual([]);
+  expect(findNearNames("weather", ["mail", "search", "w"])).toEqual([]);
+  expect(findNearNames("ab", ["xy", "cd"])).toEqual([]);
+  expect(findNearNames("", ["a", "b", ""])).toEqual([]);
+  expect(findNearNames("x".repeat(257), ["x".repeat(256)])).toEqual([]);
 });
 
 test("case and separators are no difference", () => {
-  expect(nearNames("getUserById", ["get_user_by_id", "get-user", "delete_user"])).toEqual(["get_user_by_id"]);
-  expect(nearNames("mail.send", ["mail::send"])).toEqual(["mail::send"]);
+  expect(findNearNames("getUserById", ["get_user_by_id", "get-user", "delete_user"])).toEqual(["get_user_by_id"]);
+  expect(findNearNames("mail.send", ["mail::send"])).toEqual(["mail::send"]);
 });
 
 test("only the nearest are given, in alphabetical order, at most three or as many as asked for", () => {
-  expect(nearNames("search", ["searches", "serch", "search_", "zearch"])).toEqual(["search_"]);
-  expect(nearNames("search", ["searches", "zearch", "serch", "bearch", "searcH-x"])).toEqual(["bearch", "searcH-x", "serch"]);
-  expect(nearNames("search", ["zearch", "serch", "bearch"], 1)).toEqual(["bearch"]);
+  expect(findNearNames("search", ["searches", "serch", "search_", "zearch"])).toEqual(["search_"]);
+  expect(findNearNames("search", ["searches", "zearch", "serch", "bearch", "searcH-x"])).toEqual(["bearch", "searcH-x", "serch"]);
+  expect(findNearNames("search", ["zearch", "serch", "bearch"], 1)).toEqual(["bearch"]);
 });
 
 test.each([
@@ -29,12 +29,12 @@ test.each([
   ["create_issue", "delete_issue", false],
   ["list", "last", true],
 ])("the distance allowed grows with the length: %s and %s", (name, other, near) => {
-  expect(nearNames(name, [other])).toEqual(near ? [other] : []);
+  expect(findNearNames(name, [other])).toEqual(near ? [other] : []);
 });
 
 test("two letters that changed places are one edit, so that the word that was meant comes before others", () => {
-  expect(nearNames("lsit", ["init", "list", "lint"])).toEqual(["list"]);
-  expect(nearNames("caht", ["chat", "call"])).toEqual(["chat"]);
+  expect(findNearNames("lsit", ["init", "list", "lint"])).toEqual(["list"]);
+  expect(findNearNames("caht", ["chat", "call"])).toEqual(["chat"]);
 });
 
 test("agrees with the distance worked out plainly", () => {
@@ -50,7 +50,7 @@ test("agrees with the distance worked out plainly", () => {
     const distances = words.map((word) => plainDistance(folded(asked), folded(word)));
     const least = Math.min(...distances);
     const expected = new Set(words.filter((_, at) => least <= limit && distances[at] === least));
-    expect(new Set(nearNames(asked, new Set(words), Infinity))).toEqual(expected);
+    expect(new Set(findNearNames(asked, new Set(words), Infinity))).toEqual(expected);
   }
 });
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { COUNT, MILLISECONDS, PORTION, SIZE, checkNumber, numberWithin } from "../../../src/core/base/number-bounds.ts";
+import { COUNT, MILLISECONDS, FRACTION, SIZE, checkNumber, describeBounds } from "../../../src/core/base/number-bounds.ts";
 
 describe("a number outside its bounds is refused with what would work", () => {
   test.each([
     [0, COUNT, "limit of a search is 0; it takes an integer from 1."],
     [1.5, COUNT, "limit of a search is 1.5; it takes an integer from 1."],
     ["9", SIZE, 'limit of a search is "9"; it takes an integer from 0.'],
-    [Number.NaN, PORTION, "limit of a search is NaN; it takes a number from 0 to 1."],
+    [Number.NaN, FRACTION, "limit of a search is NaN; it takes a number from 0 to 1."],
     [Infinity, { ...MILLISECONDS, max: Number.MAX_VALUE }, "limit of a search is Infinity; it takes a number from 0."],
     [-1, { ...SIZE, max: 9, zero: "no limit" }, "limit of a search is -1; it takes an integer from 0 to 9 (0 = no limit)."],
   ])("%j", (value, bounds, message) => {
@@ -15,6 +15,6 @@ describe("a number outside its bounds is refused with what would work", () => {
 });
 
 test("both ends are within, and undefined stands for the default", () => {
-  for (const value of [0, 1, undefined]) expect(() => checkNumber(value, "threshold", PORTION)).not.toThrow();
-  expect(numberWithin(PORTION)).toBe("a number from 0 to 1");
+  for (const value of [0, 1, undefined]) expect(() => checkNumber(value, "threshold", FRACTION)).not.toThrow();
+  expect(describeBounds(FRACTION)).toBe("a number from 0 to 1");
 });

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import { redactError, redactor } from "../../../src/core/base/redact.ts";
+import { redactError, createRedactor } from "../../../src/core/base/redact.ts";
 import { inProcessorTime } from "../../processor-time.ts";
 
-const redact = redactor({ API_KEY: "s3cret-value", LONGER: "s3cret-value-2", SHORT: "on" });
+const redact = createRedactor({ API_KEY: "s3cret-value", LONGER: "s3cret-value-2", SHORT: "on" });
 
 test("values of variables are replaced by their names, the longest first, and short words stay", () => {
   expect(redact("on s3cret-value-2 and s3cret-value")).toBe("on [LONGER] and [API_KEY]");
@@ -36,20 +36,20 @@ test.each([
   ["a beginning without a cut", "s3cret-val", "s3cret-val"],
   ["a beginning behind a beginning", "s3cret-vs3cret-va… and …", "s3cret-v[LONGER]… and …"],
 ])("what a cut has left of a value is struck out: %s", (_, text, expected) => {
-  expect(redactor({ LONGER: "s3cret-value-2" })(text)).toBe(expected);
+  expect(createRedactor({ LONGER: "s3cret-value-2" })(text)).toBe(expected);
 });
 
 test("what a cut has left of a long value is looked for in linear time, also in a text of cuts alone", () => {
   const text = "…".repeat(1_000_000);
-  const redact = redactor({ PRIVATE_KEY: `-----BEGIN PRIVATE KEY-----${"MIIEvQIBADANBgkqhkiG9w0B".repeat(100)}` });
+  const redact = createRedactor({ PRIVATE_KEY: `-----BEGIN PRIVATE KEY-----${"MIIEvQIBADANBgkqhkiG9w0B".repeat(100)}` });
   inProcessorTime(2_000, () => expect(redact(text) === text).toBe(true));
 });
 
 test("a name is not read as a pattern of what it replaces", () => {
-  expect(redactor({ "X-$&-Token": "s3cret-value" })("s3cret-value")).toBe("[X-$&-Token]");
+  expect(createRedactor({ "X-$&-Token": "s3cret-value" })("s3cret-value")).toBe("[X-$&-Token]");
 });
 
 test("a value is also replaced as JSON spells it, in a text that repeats the environment", () => {
   const environment = { PRIVATE_KEY: "-----BEGIN KEY-----\nabc\\def\n", QUOTED: 'a "quoted" word' };
-  expect(redactor(environment)(JSON.stringify(environment))).toBe('{"PRIVATE_KEY":"[PRIVATE_KEY]","QUOTED":"[QUOTED]"}');
+  expect(createRedactor(environment)(JSON.stringify(environment))).toBe('{"PRIVATE_KEY":"[PRIVATE_KEY]","QUOTED":"[QUOTED]"}');
 });

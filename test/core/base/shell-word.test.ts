@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { shellWord } from "../../../src/core/base/shell-word.ts";
+import { quoteForShell } from "../../../src/core/base/shell-word.ts";
 
 describe("a word of a command that a message names", () => {
   test.each([
@@ -20,5 +20,5 @@ describe("a word of a command that a message names", () => {
     ["win32", "a\u2019; calc; \u2018b\\", "'a\u2019\u2019; calc; \u2018\u2018b\\'"],
     ["win32", "-x", `"-x"`],
     ["win32", String.raw`a b` + "\\", String.raw`'a b` + "\\'"],
-  ])("on %s: %j is %s", (platform, text, word) => expect(shellWord(text, platform)).toBe(word));
+  ])("on %s: %j is %s", (platform, text, word) => expect(quoteForShell(text, platform)).toBe(word));
 });

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { strictJson } from "../../../src/core/base/strict-json.ts";
-import { wellFormed } from "../../../src/wire/conversation-steps.ts";
+import { replaceLoneSurrogates } from "../../../src/core/base/strict-json.ts";
+import { toWellFormedJson } from "../../../src/wire/conversation-steps.ts";
 import type { JsonValue } from "../../../src/core/base/json.ts";
 
 const texts = fc
@@ -20,7 +20,7 @@ const values = fc.letrec<{ value: JsonValue }>((tie) => ({
 test("JSON text has U+FFFD for each half of a surrogate pair, in keys and values, and is otherwise the same", () => {
   fc.assert(
     fc.property(values, (value) => {
-      expect(strictJson(JSON.stringify(value))).toBe(keysAsTheyAre(value));
+      expect(replaceLoneSurrogates(JSON.stringify(value))).toBe(keysAsTheyAre(value));
     }),
   );
 });
@@ -28,7 +28,7 @@ test("JSON text has U+FFFD for each half of a surrogate pair, in keys and values
 /** Two keys may become one: in the text both are there. */
 function keysAsTheyAre(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map((item) => keysAsTheyAre(item)).join()}]`;
-  if (typeof value !== "object" || value === null) return escaped(JSON.stringify(wellFormed(value)), value);
+  if (typeof value !== "object" || value === null) return escaped(JSON.stringify(toWellFormedJson(value)), value);
   return `{${Object.entries(value)
     .map(([key, item]) => `${escaped(JSON.stringify(key.toWellFormed()), key)}:${keysAsTheyAre(item)}`)
     .join()}}`;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { untilAborted } from "../../../src/core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../../src/core/base/until-aborted.ts";
 
 describe("untilAborted", () => {
   test("is what the work comes to, and leaves no listener behind", async () => {
@@ -14,18 +14,18 @@ describe("untilAborted", () => {
         return Reflect.get(target, key, target);
       },
     });
-    expect(await untilAborted(Promise.resolve("done"), counting)).toBe("done");
-    await expect(untilAborted(Promise.reject(new Error("failed")), counting)).rejects.toThrow("failed");
+    expect(await rejectOnAbort(Promise.resolve("done"), counting)).toBe("done");
+    await expect(rejectOnAbort(Promise.reject(new Error("failed")), counting)).rejects.toThrow("failed");
     expect(listeners).toBe(0);
   });
 
   test("rejects with the signal's reason, or the one it is given, and lets a late rejection go", async () => {
     const controller = new AbortController();
     const { promise, reject } = Promise.withResolvers<never>();
-    const waits = [untilAborted(promise, controller.signal), untilAborted(promise, controller.signal, () => new Error("mine"))];
+    const waits = [rejectOnAbort(promise, controller.signal), rejectOnAbort(promise, controller.signal, () => new Error("mine"))];
     controller.abort(new Error("enough"));
     reject(new Error("late"));
-    const ends = await Promise.allSettled([...waits, untilAborted(promise, controller.signal)]);
+    const ends = await Promise.allSettled([...waits, rejectOnAbort(promise, controller.signal)]);
     expect(ends.map((end) => (end.status === "rejected" ? String(end.reason) : "fulfilled"))).toEqual([
       "Error: enough",
       "Error: mine",

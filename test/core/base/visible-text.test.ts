@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { visibleText } from "../../../src/core/base/visible-text.ts";
+import { escapeInvisible } from "../../../src/core/base/visible-text.ts";
 
 test.each([
   ["plain text,\twith a tab\r\nand lines", "plain text,\twith a tab\r\nand lines"],
@@ -12,16 +12,16 @@ test.each([
   ["a\u200db", "a\\u200db"],
   ["a\ufe0f", "a\\ufe0f"],
 ])("%j becomes %j", (text, visible) => {
-  expect(visibleText(text)).toBe(visible);
+  expect(escapeInvisible(text)).toBe(visible);
 });
 
 test("whatever a text holds: nothing invisible is left outside of emoji, and doing it twice changes nothing", () => {
   const invisible = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028-\u202e\u2060-\u206f]/u;
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {
-      const visible = visibleText(text);
+      const visible = escapeInvisible(text);
       expect(invisible.test(visible)).toBe(false);
-      expect(visibleText(visible)).toBe(visible);
+      expect(escapeInvisible(visible)).toBe(visible);
     }),
   );
 });

@@ -1,6 +1,6 @@
 import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { isOptionsObject, kindInWords, plural, quoted, typeInWords, withArticle } from "../../../src/core/base/wording.ts";
+import { isOptionsObject, describeValueKind, plural, quoteValue, describeValueType, withArticle } from "../../../src/core/base/wording.ts";
 
 describe("the grammar of messages", () => {
   test("one of a thing is singular, none and several are plural", () => {
@@ -29,7 +29,7 @@ describe("the grammar of messages", () => {
   });
 
   test("a type is said in JSON's words", () => {
-    expect([null, [], {}, "", 1, true, undefined].map(typeInWords)).toEqual([
+    expect([null, [], {}, "", 1, true, undefined].map(describeValueType)).toEqual([
       "null",
       "an array",
       "an object",
@@ -47,11 +47,11 @@ describe("the grammar of messages", () => {
     const throwing = named(() => {
       throw new Error("secret");
     });
-    expect([throwing, revoked.proxy].map(quoted)).toEqual(Array(2).fill("an object that cannot be read"));
-    expect([throwing, revoked.proxy].map(kindInWords)).toEqual(Array(2).fill("an object that cannot be read"));
+    expect([throwing, revoked.proxy].map(quoteValue)).toEqual(Array(2).fill("an object that cannot be read"));
+    expect([throwing, revoked.proxy].map(describeValueKind)).toEqual(Array(2).fill("an object that cannot be read"));
     const long = ["x".repeat(1_000_000), 10n ** 100_000n, named(() => "X".repeat(1_000_000))];
-    for (const value of long) expect(quoted(value).length).toBeLessThan(210);
-    expect([5n, -(2n ** 70n), "x".repeat(200), Symbol("x")].map(quoted)).toEqual([
+    for (const value of long) expect(quoteValue(value).length).toBeLessThan(210);
+    expect([5n, -(2n ** 70n), "x".repeat(200), Symbol("x")].map(quoteValue)).toEqual([
       "5n",
       "-1180591620717411303424n",
       `"${"x".repeat(200)}"`,
@@ -88,6 +88,6 @@ describe("the grammar of messages", () => {
       false,
       false,
     ]);
-    expect(quoted(new Named())).toBe("a Settings");
+    expect(quoteValue(new Named())).toBe("a Settings");
   });
 });

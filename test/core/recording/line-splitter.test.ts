@@ -29,7 +29,7 @@ test("chunks of every size give the same lines", () => {
   for (const size of [1, 7, 4_095, 4_096, text.length]) {
     const [lines, seen]: [LineSplitter, string[]] = [splitter(), []];
     for (let at = 0; at < text.length; at += size) seen.push(...lines.push(text.slice(at, at + size)));
-    seen.push(...lines.rest());
+    seen.push(...lines.flush());
     expect(seen).toEqual(["first", "", "long 😀 ".repeat(2_000), "last"]);
   }
 });

@@ -1,7 +1,7 @@
 /** How long a server is given to end, on a clock that the test holds. A file of its own: ending quickly holds for the whole process. */
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { endServer, endServersQuickly, startServer } from "../../../src/processes/process.ts";
+import { endServer, shortenServerGrace, startServer } from "../../../src/processes/process.ts";
 import { FakeClock } from "../../../src/testing/fake-ports.ts";
 
 /** Heeds neither the end of its input nor SIGTERM. */
@@ -11,7 +11,7 @@ test.each([
   { who: "a program", graceMs: 1_000 },
   { who: "a person who waits", graceMs: 200 },
 ])("$who ends a stubborn server after $graceMs ms for its input and as long for SIGTERM", async ({ graceMs }) => {
-  if (graceMs < 1_000) endServersQuickly();
+  if (graceMs < 1_000) shortenServerGrace();
   const clock = new FakeClock();
   const child = startServer({ command: process.execPath, args: ["-e", STUBBORN] });
   await once(child.stdout, "data");
@@ -32,7 +32,7 @@ test("a server that was ending already is ended quickly as well", async () => {
 
   const ending = endServer(child, clock);
   await clock.advance(100);
-  endServersQuickly();
+  shortenServerGrace();
   await clock.advance(300);
   expect(await exited).toEqual([null, "SIGKILL"]);
   await clock.advance(200);

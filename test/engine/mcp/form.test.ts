@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { type Form, readForm } from "../../../src/engine/mcp/form.ts";
+import { type ElicitationForm, readForm } from "../../../src/engine/mcp/form.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 
-const formOf = (properties: JsonObject, more: JsonObject = {}): Form => {
+const formOf = (properties: JsonObject, more: JsonObject = {}): ElicitationForm => {
   const form = readForm({ type: "object", properties, ...more });
   if (typeof form === "string") throw new Error(form);
   return form;

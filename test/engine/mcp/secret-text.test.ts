@@ -1,7 +1,7 @@
 /** Requests for secrets are noticed however they are written; a mutator with a seed writes them in ways that no rule was made for. */
 import { describe, expect, test } from "vitest";
 import { readForm } from "../../../src/engine/mcp/form.ts";
-import { namesSecret } from "../../../src/engine/mcp/secret-text.ts";
+import { mentionsSecret } from "../../../src/engine/mcp/secret-text.ts";
 import { seededRandom } from "../../../src/core/base/seeded-random.ts";
 
 const REQUESTS = [
@@ -122,7 +122,7 @@ function chances(seed: string): () => number {
 
 describe("a request for a secret", () => {
   test.each([...REQUESTS, ...LANGUAGES])("is noticed: %s", (text) => {
-    expect(namesSecret(text)).toBe(true);
+    expect(mentionsSecret(text)).toBe(true);
   });
 
   test.each(Object.keys(MUTATIONS))("is noticed with %s", (name) => {
@@ -131,7 +131,7 @@ describe("a request for a secret", () => {
     for (const text of REQUESTS)
       for (let round = 0; round < 20; round++) {
         const written = MUTATIONS[name]?.(text, random) ?? "";
-        if (!namesSecret(written)) missed.push(written);
+        if (!mentionsSecret(written)) missed.push(written);
       }
     expect(missed).toEqual([]);
   });
@@ -149,17 +149,17 @@ describe("a request for a secret", () => {
       for (let round = 0; round < 50; round++) {
         const once = pick(mutations, random)?.(text, random) ?? text;
         const written = pick(mutations, random)?.(once, random) ?? once;
-        if (!namesSecret(written)) missed.push(written);
+        if (!mentionsSecret(written)) missed.push(written);
       }
     expect(missed).toEqual([]);
   });
 
   test("is noticed where it reads from right to left", () => {
-    expect(namesSecret("\u202edrowssap ruoy\u202c")).toBe(true);
+    expect(mentionsSecret("\u202edrowssap ruoy\u202c")).toBe(true);
   });
 
   test.each(HARMLESS)("is not seen in: %s", (text) => {
-    expect(namesSecret(text)).toBe(false);
+    expect(mentionsSecret(text)).toBe(false);
   });
 });
 

@@ -2,15 +2,15 @@ import { inspect } from "node:util";
 import { expect, test } from "vitest";
 import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import { ToolError } from "../../../src/core/error.ts";
-import { guardedProvider, withOwnHeaders } from "../../../src/engine/mcp/authorization.ts";
+import { guardedProvider, withConfiguredHeaders } from "../../../src/engine/mcp/authorization.ts";
 import { mcpToolset } from "../../../src/engine/mcp.ts";
-import { credentialsOf, secretsOf, type McpUrlOptions } from "../../../src/engine/mcp/options.ts";
+import { collectCredentials, collectSecrets, type McpUrlOptions } from "../../../src/engine/mcp/options.ts";
 import { isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import type { QuestionAnswer } from "../../../src/core/ask.ts";
 import { mcpPeerOf, type McpPeer } from "../../../src/engine/mcp/peer.ts";
 import { event, loopbackMcp, modern, openHttp, text, toolList } from "./loopback-mcp.ts";
-import { redactor } from "../../../src/core/base/redact.ts";
+import { createRedactor } from "../../../src/core/base/redact.ts";
 import { engineContext } from "../engine-contexts.ts";
 import { openStrange, rejection, strangeEngine } from "../mcp-engine.ts";
 
@@ -31,17 +31,17 @@ test.each([
     "[credentials]",
   ],
 ] as const)("E12 what is secret in %j is struck out of what is said", (options, secret, instead) => {
-  expect(redactor(secretsOf(options))(`it said ${secret}!`)).toBe(`it said ${instead}!`);
+  expect(createRedactor(collectSecrets(options))(`it said ${secret}!`)).toBe(`it said ${instead}!`);
 });
 
 test("E12 an argument that only looks like an option keeps its neighbour", () => {
-  expect(secretsOf({ command: "x", args: ["--token", "--verbose", "--port", "123456"] })).toEqual({});
+  expect(collectSecrets({ command: "x", args: ["--token", "--verbose", "--port", "123456"] })).toEqual({});
 });
 
 test("E12 a number of tokens is no secret", () => {
   const env = { MAX_TOKENS: "16000000", BOT_TOKEN: "12345678" };
-  expect(secretsOf({ command: "x", env, args: ["--max-tokens=16000000", "--token-limit", "16000000"] })).toEqual({ BOT_TOKEN: "12345678" });
-  expect(secretsOf({ url: "https://example.com/?max_tokens=16000000", headers: { "X-Max-Tokens": "16000000" } })).toEqual({});
+  expect(collectSecrets({ command: "x", env, args: ["--max-tokens=16000000", "--token-limit", "16000000"] })).toEqual({ BOT_TOKEN: "12345678" });
+  expect(collectSecrets({ url: "https://example.com/?max_tokens=16000000", headers: { "X-Max-Tokens": "16000000" } })).toEqual({});
 });
 
 test("E12 D04 a secret argument is struck out of a server's last lines", async () => {
@@ -67,7 +67,7 @@ test("E12 what a server says when it refuses to open leaves no secret behind the
 
 test("D12 headers and credentials go to the server's own origin and to no other", async () => {
   const seen: (string | null)[] = [];
-  const fetch = withOwnHeaders(
+  const fetch = withConfiguredHeaders(
     (_url, init) => {
       seen.push(new Headers(init?.headers).get("authorization"));
       return Promise.resolve(new Response());
@@ -266,7 +266,7 @@ test("E12 the environment of a shell keeps its folders, authors and addresses in
     MAX_TOKENS: "16000000",
     TOKENS_PER_MINUTE: "10_000_000",
   };
-  expect(credentialsOf({ command: "x", env: { ...words, ...credentials } })).toEqual(credentials);
+  expect(collectCredentials({ command: "x", env: { ...words, ...credentials } })).toEqual(credentials);
 });
 
 const said = { text: `It is ${CREDENTIAL}.` };

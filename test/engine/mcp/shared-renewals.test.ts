@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import { mcpToolset, type McpAuth } from "../../../src/engine/mcp.ts";
-import { sharedRenewals } from "../../../src/engine/mcp/shared-renewals.ts";
+import { withSharedRenewals } from "../../../src/engine/mcp/shared-renewals.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 
@@ -15,7 +15,7 @@ const renewal = (token: string, more: Readonly<Record<string, string>> = {}): Re
 function endpoint({ rotates }: { readonly rotates: boolean }) {
   const asked: string[] = [];
   let answer: (() => Response) | undefined;
-  const fetch = sharedRenewals(async (_url, init) => {
+  const fetch = withSharedRenewals(async (_url, init) => {
     const token = new URLSearchParams(String(init?.body)).get("refresh_token") ?? "none";
     asked.push(token);
     const count = asked.length;

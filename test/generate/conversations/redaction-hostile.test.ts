@@ -20,7 +20,7 @@ function both(messages: readonly ModelMessage[]) {
   const random = seededRandom(5);
   const asked = redactConversation(messages, { redact: undefined, random });
   const redacted = JSON.stringify(redactConversation(messages, { redact: REDACTED_KINDS, random }).messages);
-  return { kinds: [...new Set(asked.left.map(({ kind }) => kind))], redacted };
+  return { kinds: [...new Set(asked.unredacted.map(({ kind }) => kind))], redacted };
 }
 
 describe("issue 16.4 hidden values are refused without a choice, and replaced with one", () => {

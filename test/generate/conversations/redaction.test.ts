@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../src/core/base/json.ts";
 import { redactConversation } from "../../../src/generate/conversations/recorded/redact-conversation.ts";
 import { REDACTED_KINDS, type Redaction } from "../../../src/generate/conversations/recorded/redaction.ts";
 import { inCI } from "../../ci.ts";
-import { emailsIn, isSecretName, phonesIn, secretsIn } from "../../../src/trust/sensitive-text.ts";
+import { findEmails, isSecretName, findPhones, findSecrets } from "../../../src/trust/sensitive-text.ts";
 
 const MANY = inCI ? 10_000 : 1_000;
 const user = (content: string): ModelMessage => ({ role: "user", at: 0, content });
@@ -21,7 +21,7 @@ function redacted(messages: readonly ModelMessage[], redact: Redaction = REDACTE
   return JSON.stringify(redactConversation(messages, { redact, random: seededRandom(1) }).messages);
 }
 
-const found = (text: string): readonly string[] => secretsIn(text).map(({ start, end }) => text.slice(start, end));
+const found = (text: string): readonly string[] => findSecrets(text).map(({ start, end }) => text.slice(start, end));
 
 describe("issue 16.4 redaction", () => {
   test.each([
@@ -70,8 +70,8 @@ describe("issue 16.4 redaction", () => {
   });
 
   test("addresses and numbers that are set apart for examples are nobody's", () => {
-    expect([emailsIn("ada@example.com"), phonesIn("+1-555-0123"), phonesIn("2026-01-01 10:00 192.168.10.12")]).toEqual([[], [], []]);
-    expect([emailsIn("ada@firm.co.uk").length, phonesIn("+49 170 1234567").length, phonesIn("(212) 456-7890").length]).toEqual([1, 1, 1]);
+    expect([findEmails("ada@example.com"), findPhones("+1-555-0123"), findPhones("2026-01-01 10:00 192.168.10.12")]).toEqual([[], [], []]);
+    expect([findEmails("ada@firm.co.uk").length, findPhones("+49 170 1234567").length, findPhones("(212) 456-7890").length]).toEqual([1, 1, 1]);
   });
 
   test("an id is not replaced inside longer ones, nor inside of numbers, and keeps its form", () => {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { testInCI } from "../../test-in-ci.ts";
 import { declareTools, type DeclaredTool } from "../../../src/registry/declared/declare-tools.ts";
-import { typeText } from "../../../src/registry/declared/type-text.ts";
+import { formatType } from "../../../src/registry/declared/type-text.ts";
 
 const declared = (name: string, more: Partial<DeclaredTool> = {}): DeclaredTool => ({ name, description: "", inputSchema: {}, ...more });
 
@@ -59,7 +59,7 @@ test.each([
   [{ type: "object", patternProperties: { "^x": { type: "number" } }, additionalProperties: false }, "{ [key: string]: number }"],
   [{ type: "array", prefixItems: [{ type: "string" }], items: { type: "number" } }, "[string, ...number[]]"],
 ])("issue 18 the type of a schema has all that fits it: %j", (schema, text) => {
-  expect(typeText(schema)).toBe(text);
+  expect(formatType(schema)).toBe(text);
 });
 
 test("tools that do not fit are declared by their names, then counted", () => {
@@ -85,7 +85,7 @@ describe("a schema that is hostile", () => {
     ["has a million members", { enum: Array.from({ length: 1_000_000 }, (_, index) => index) }, 20],
     ["is false", false, 20],
   ])("that %s is a short type", (_what, schema, most) => {
-    expect(typeText(schema as never).length).toBeLessThan(most);
+    expect(formatType(schema as never).length).toBeLessThan(most);
   });
 
   test("cannot leave its comment or its quotes", () => {

@@ -9,11 +9,11 @@ class ClosingTail extends EventTail {
   readonly next = Promise.withResolvers<TailPage>();
   #reads = 0;
 
-  async first(): Promise<string> {
+  async startCursor(): Promise<string> {
     return "0";
   }
 
-  async check(): Promise<void> {}
+  async checkCursor(): Promise<void> {}
 
   protected override read(cursor: string): Promise<TailPage> {
     if (this.#reads++ === 0) return Promise.resolve({ items: [], cursor, isEnd: true });
@@ -28,7 +28,7 @@ test.each([
   ["and not when no more events will come", 1, (tail: EventTail) => tail.end(), 0],
 ])("issue 19.3 a log that cannot be read on is reported, %s", async (_, readers, leave, lines) => {
   const log = new MemoryLog();
-  const tail = new ClosingTail({ keep: 10, kept: new WeakSet(), ports: { ...fakePorts(), log } });
+  const tail = new ClosingTail({ keep: 10, logged: new WeakSet(), ports: { ...fakePorts(), log } });
   tail.readers = 1;
   await tail.page("0");
   await tail.asked.promise;

@@ -1,7 +1,7 @@
 /** When the store is read for events of other processes. */
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import { NOT_FOLLOWED, type StoreChange } from "../../../src/core/store-changes.ts";
+import { NO_FOLLOWER, type StoreChange } from "../../../src/core/store-changes.ts";
 import { StoreWatch } from "../../../src/runtime/events/store-watch.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { fakePorts, FakeClock } from "../../../src/testing/fake-ports.ts";
@@ -32,9 +32,9 @@ async function watched(isLive: boolean) {
   const watch = new StoreWatch({
     store: told,
     ports: { ...fakePorts(), clock },
-    moved() {},
-    lost() {},
-    isRead: (id) => id === "shop",
+    onEvent() {},
+    onLost() {},
+    hasReader: (id) => id === "shop",
   }); // what the watch uses
   await watch.start();
   return { clock, reads, watch, tell: (change: StoreChange) => tell(change), stopped: () => stopped };
@@ -88,11 +88,11 @@ test("issue 21.2 what a page has named moves its readers, though the next page c
     read: () => pages.shift()?.() ?? Promise.resolve({ entries: [], isFull: false }),
   };
   const watch = new StoreWatch({
-    store: { ...store, feed, follow: () => NOT_FOLLOWED },
+    store: { ...store, feed, follow: () => NO_FOLLOWER },
     ports: { ...fakePorts(), clock },
-    moved: (sessionId, position) => void moved.push(`${sessionId} ${position}`),
-    lost() {},
-    isRead: () => true,
+    onEvent: (sessionId, position) => void moved.push(`${sessionId} ${position}`),
+    onLost() {},
+    hasReader: () => true,
   });
   await watch.start();
   await clock.advance(2_000);
@@ -111,11 +111,11 @@ test("a watch that is stopped while the store is read neither reads on nor warns
     read: () => pages[reads++]?.promise ?? Promise.reject(new ToolError("store_failed", "The store was closed.")),
   };
   const watch = new StoreWatch({
-    store: { ...store, feed, follow: () => NOT_FOLLOWED },
+    store: { ...store, feed, follow: () => NO_FOLLOWER },
     ports: { ...fakePorts(), clock, log: { debug: () => {}, warn: (message) => void warned.push(message) } },
-    moved() {},
-    lost() {},
-    isRead: () => true,
+    onEvent() {},
+    onLost() {},
+    hasReader: () => true,
   });
   await watch.start();
   await clock.advance(500);

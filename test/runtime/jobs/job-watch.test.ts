@@ -34,7 +34,7 @@ async function watched() {
   const tools = [tool("wait", () => new Promise(() => {}), { effects: { reads: [], writes: [] } })];
   const { runtime } = testRuntime({ store, tools });
   const { id } = await runtime.session("s").submit({ name: "wait" });
-  await runtime.sessions.holderOf("s")?.eventLog?.whenDurable();
+  await runtime.sessions.findById("s")?.eventLog?.whenDurable();
   const elsewhere = testRuntime({ store: localStore(path).store, tools }).runtime;
   return { runtime, elsewhere, id, reads, announce: (change: StoreChange) => announce(change) };
 }

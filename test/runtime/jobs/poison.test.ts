@@ -242,7 +242,7 @@ describe("F1.12 I09 a job that waits for an answer when its process ends", () =>
 
   test("is no suspect: it starts at once, and what is one does not wait for it", async () => {
     const { runtime, session } = await lives(3, async ({ runtime: { sessions } }, life) => {
-      if (life === 1) await sessions.holderOf("s")?.submit({ name: "look" });
+      if (life === 1) await sessions.findById("s")?.submit({ name: "look" });
     });
     expect(session.jobs.map(({ toolName, state }) => [toolName, state])).toEqual([
       ["default::clerk", "waiting"],

@@ -54,7 +54,7 @@ const reads = { effects: { reads: ["x"], writes: [] } };
 
 /** Resolves when the store has what the session recorded so far. */
 async function stored(bench: ReturnType<typeof processOn>, sessionId: string): Promise<void> {
-  await bench.runtime.sessions.holderOf(sessionId)?.eventLog?.whenDurable();
+  await bench.runtime.sessions.findById(sessionId)?.eventLog?.whenDurable();
 }
 
 test("F1.22 the jobs of sessions that are open nowhere, elsewhere and here are listed together, the newest first", async () => {
@@ -63,7 +63,7 @@ test("F1.22 the jobs of sessions that are open nowhere, elsewhere and here are l
   const one = processOn(path, tools);
   const { id: gone } = await one.runtime.session("gone").submit({ name: "look" });
   await one.runtime.jobs.wait(gone);
-  await one.runtime.sessions.holderOf("gone")?.close();
+  await one.runtime.sessions.findById("gone")?.close();
   await one.clock.advance(1);
   const { id: elsewhere } = await one.runtime.session("elsewhere").submit({ name: "wait" });
   const other = processOn(path, tools);
@@ -243,7 +243,7 @@ test("F1.26 a job whose process is gone is cancelled at once, with the calls tha
   const path = temporaryFile();
   let runs = 0;
   const inner = tool("inner", () => (runs++, never()), reads);
-  const outer: Tool = tool("outer", async () => one.runtime.sessions.holderOf("s")?.execute({ name: "inner" }), reads);
+  const outer: Tool = tool("outer", async () => one.runtime.sessions.findById("s")?.execute({ name: "inner" }), reads);
   const one = processOn(path, [inner, outer]);
   const session = one.runtime.session("s");
   const { id } = await session.submit({ name: "outer" });

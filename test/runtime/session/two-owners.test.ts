@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import type { ToolContext } from "../../../src/core/context.ts";
 import type { ErrorCode } from "../../../src/core/error-codes.ts";
 import { ToolError } from "../../../src/core/error.ts";
-import { UNENDED_STATES } from "../../../src/core/job-status.ts";
+import { ACTIVE_JOB_STATES } from "../../../src/core/job-status.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
 import { writeRecording } from "../../../src/core/recording/recording.ts";
 import type { Store } from "../../../src/core/store.ts";
@@ -283,7 +283,7 @@ async function check(world: World): Promise<void> {
       }
     }
     expect((await later.approvals.pending()).map(({ sessionId, toolName }) => [sessionId, toolName])).toEqual([]);
-    expect(await store.jobs.list({ states: UNENDED_STATES })).toEqual([]);
+    expect(await store.jobs.list({ states: ACTIVE_JOB_STATES })).toEqual([]);
   } finally {
     await later.close();
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { described } from "../../../src/schema/example/described.ts";
-import { writeDate } from "../../../src/schema/example/date-mask.ts";
+import { parseDescription } from "../../../src/schema/example/described.ts";
+import { formatDate } from "../../../src/schema/example/date-mask.ts";
 
 const texts = (literals: readonly { readonly text: string }[]): readonly string[] => literals.map(({ text }) => text);
 const MAY_9 = Date.UTC(2025, 4, 9, 8, 7, 6);
@@ -20,7 +20,7 @@ describe("descriptions tell values", () => {
     ["The layout (a frame or a page) to print", []],
     ["The date, as 'YYYY-MM-DD' or 'DD/MM/YYYY'", []],
   ])("descriptions: alternatives of %j", (description, choices) => {
-    expect(texts(described(description).choices)).toEqual(choices);
+    expect(texts(parseDescription(description).choices)).toEqual(choices);
   });
 
   test.each([
@@ -31,8 +31,8 @@ describe("descriptions tell values", () => {
     ["A cover. Defaults to None.", [], undefined],
     ["Use 20250109 form, e.g., 20250109 for January 9th, 2025", ["20250109"], undefined],
   ])("descriptions: examples and the default of %j", (description, examples, fallback) => {
-    const told = described(description);
-    expect([texts(told.examples), told.fallback?.text]).toEqual([examples, fallback]);
+    const told = parseDescription(description);
+    expect([texts(told.examples), told.defaultValue?.text]).toEqual([examples, fallback]);
   });
 
   test.each([
@@ -47,7 +47,7 @@ describe("descriptions tell values", () => {
     ["A password between 4 and 12 characters long", -Infinity, Infinity],
     ["Largest 24-hour turnover", -Infinity, Infinity],
   ])("descriptions: bounds of %j", (description, minimum, maximum) => {
-    expect(described(description).bounds).toMatchObject({ minimum, maximum });
+    expect(parseDescription(description).bounds).toMatchObject({ minimum, maximum });
   });
 
   test.each([
@@ -61,8 +61,8 @@ describe("descriptions tell values", () => {
     ["The start time in ISO 8601 format", "2025-05-09T08:07:06Z"],
     ["HH:MM:SS", "08:07:06"],
   ])("descriptions: the spelling of dates in %j", (description, written) => {
-    const { mask } = described(description);
-    expect(mask && writeDate(mask, MAY_9)).toBe(written);
+    const { mask } = parseDescription(description);
+    expect(mask && formatDate(mask, MAY_9)).toBe(written);
   });
 
   test.each([
@@ -76,12 +76,12 @@ describe("descriptions tell values", () => {
     ["Get only drafts", "", undefined],
     ["The country, specified as a 2-letter country code.", "country_code", undefined],
   ])("descriptions: what %j is about", (description, head, type) => {
-    const told = described(description);
-    expect([type === "boolean" ? head : told.head, told.type]).toEqual([head, type]);
+    const told = parseDescription(description);
+    expect([type === "boolean" ? head : told.noun, told.type]).toEqual([head, type]);
   });
 
   test("descriptions: a text of any length and content is read in bounded time", () => {
     for (const piece of ["'", "(a|", "one of ", "1 to ", "e.g. ", "YYYY-", "`a`, ", "default is ", "[[[", "a or "])
-      expect(() => described(piece.repeat(20_000))).not.toThrow();
+      expect(() => parseDescription(piece.repeat(20_000))).not.toThrow();
   });
 });

@@ -4,7 +4,7 @@ import { createClient, type HaftClient } from "haft/client";
 import { Keys, staticToken } from "haft/server";
 import { expect, test, vi } from "vitest";
 import { systemPorts } from "../../../src/core/system-ports.ts";
-import { firstOf } from "../../../src/server/auth/principal.ts";
+import { combineAuthenticators } from "../../../src/server/auth/principal.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { TOKEN, startApi, type ApiServer } from "./api-server.ts";
 
@@ -138,7 +138,7 @@ test("issue 19.4 a rule that is added allows calls without a question, until it 
 test("issue 19.4 E05 the key of a session reads and decides questions of its session only, and makes no rule", async () => {
   const { access } = memoryStore();
   const keys = new Keys(access, systemPorts);
-  const api = await startApi({ auth: firstOf(staticToken({ token: TOKEN }), keys) });
+  const api = await startApi({ auth: combineAuthenticators(staticToken({ token: TOKEN }), keys) });
   const client = createClient({ url: api.url, token: TOKEN });
   await client.call("createSession", { body: { id: "other" } });
   for (const sessionId of ["desk", "other"])

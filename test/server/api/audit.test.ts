@@ -4,7 +4,7 @@ import { Keys, openServerAccess, staticToken } from "haft/server";
 import { expect, onTestFinished, test } from "vitest";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { readAudit, type AuditEntry, type AuditOptions } from "../../../src/server/auth/audit.ts";
-import { forgetSessions } from "../../../src/server/forget-sessions.ts";
+import { removeExpiredSessions } from "../../../src/server/forget-sessions.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { TASKS, raw, rawResponse } from "../mcp-raw.ts";
 import { TOKEN, startApi, type ApiServer } from "./api-server.ts";
@@ -213,7 +213,7 @@ test("a call with an Idempotency-Key is in the audit once, also when the session
     await api.ask("POST", "/v1/execute", { token: key, body, headers: { "idempotency-key": "once" } });
   const before = await audited(api);
   expect(before).toMatchObject([{ type: "call", principal, toolName: "notes::add", outcome: "ok" }]);
-  await forgetSessions(api.runtime, { prefix: "haft-request-", via: "api", before: Infinity, stopped: () => false });
+  await removeExpiredSessions(api.runtime, { prefix: "haft-request-", via: "api", before: Infinity, shouldStop: () => false });
   expect(await api.runtime.store?.list()).toEqual([expect.objectContaining({ sessionId: "desk" })]);
   expect(await audited(api)).toEqual(before.map((entry) => ({ ...entry, via: "api" })));
 });

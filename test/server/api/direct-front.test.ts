@@ -4,7 +4,7 @@ import { staticToken } from "haft/server";
 import { expect, test, vi } from "vitest";
 import { API, OPERATION_IDS } from "../../../src/server/api.ts";
 import type { Route } from "../../../src/server/api/requests/route.ts";
-import { firstOf } from "../../../src/server/auth/principal.ts";
+import { combineAuthenticators } from "../../../src/server/auth/principal.ts";
 import { TOKEN, startApi, type ApiServer, type ApiServerOptions } from "./api-server.ts";
 
 interface Sent {
@@ -156,7 +156,7 @@ test("issue 19.5 an authenticator of a program gets a whole Request, with header
       seen.push(what.join(" "));
     },
   };
-  const api = await startApi({ ...options, auth: firstOf(own, staticToken({ token: TOKEN })) });
+  const api = await startApi({ ...options, auth: combineAuthenticators(own, staticToken({ token: TOKEN })) });
   expect((await byPort(api, { ...execute, headers: { ...withToken, "x-own": "1" } })).status).toBe(200);
   expect(seen).toEqual([`POST /v1/execute true ${execute.body}`]);
 });
@@ -169,7 +169,7 @@ test("issue 19.5 an authenticator that was made of another one is asked itself, 
       asked.push(new URL(url).pathname);
     },
   };
-  for (const auth of [refusing, firstOf(refusing, staticToken({ token: "another-token-for-tests" }))]) {
+  for (const auth of [refusing, combineAuthenticators(refusing, staticToken({ token: "another-token-for-tests" }))]) {
     const api = await startApi({ ...options, auth });
     expect((await byPort(api, { ...execute, headers: withToken })).status).toBe(401);
     expect((await byFetch(api, { ...execute, headers: withToken })).status).toBe(401);

@@ -1,7 +1,7 @@
 /** Keyed requests whose session begins between the look at it and the work. */
 import { FakeClock } from "haft/testing";
 import { expect, test } from "vitest";
-import { WholeAnswer } from "../../../src/server/http/whole-answer.ts";
+import { TextResponse } from "../../../src/server/http/whole-answer.ts";
 import { KeyedAnswers } from "../../../src/server/api/requests/keyed-answers.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 
@@ -23,9 +23,9 @@ test("a request whose session is created meanwhile is not given the answer to on
     return keyed
       .answer(asked as unknown as Parameters<KeyedAnswers["answer"]>[0], async () => {
         await before();
-        return new WholeAnswer(200, {}, text);
+        return new TextResponse(200, {}, text);
       })
-      .then((answer) => (answer instanceof WholeAnswer ? answer.text : ""));
+      .then((answer) => (answer instanceof TextResponse ? answer.text : ""));
   };
   const rain = await send("It rains.", async () => {
     identity = "created";

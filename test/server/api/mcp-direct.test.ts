@@ -4,7 +4,7 @@ import { createRuntime, defineTool, pure } from "haft";
 import { createServer, openServerAccess, staticToken, Keys, type ServerLimits } from "haft/server";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import { byHeadAlone } from "../../../src/server/auth/principal.ts";
+import { markHeadOnly } from "../../../src/server/auth/principal.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
@@ -56,7 +56,7 @@ async function open({ limits = {}, corsOrigins = [], authenticate = async () => 
   const { access } = memoryStore();
   const log = new MemoryLog();
   const others = [
-    byHeadAlone({ authenticate, authenticateHead: authenticate }),
+    markHeadOnly({ authenticate, authenticateHead: authenticate }),
     staticToken({ token: TOKEN, id: "one" }),
     staticToken({ token: "a-token-that-only-reads", id: "reader", scopes: ["read"] }),
   ];

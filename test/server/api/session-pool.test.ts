@@ -22,7 +22,7 @@ async function startPool(maxOpenSessions: number): Promise<SessionPool> {
   const settings = { maxOpenSessions, sessionIdleMs: 60_000, graceMs: 0 };
   const pool = new SessionPool({ runtime, store, clock: systemPorts.clock, log: systemPorts.log, settings });
   onTestFinished(async () => {
-    await pool.end();
+    await pool.closeAll();
     await runtime.close();
     await rm(folder, { recursive: true, force: true });
   });
@@ -59,7 +59,7 @@ test("a request that may begin its session is not answered by one before it that
 test("a request gets its own error where the removal of its session was refused meanwhile", async () => {
   const pool = await startPool(10);
   const desk = await pool.use("desk", (open) => open, { create: true });
-  pool.hold(desk.fork({ id: "left" }));
+  pool.add(desk.fork({ id: "left" }));
   const { promise, reject } = Promise.withResolvers<never>();
   const working = pool.use("desk", () => promise);
   await expect(pool.remove("desk")).rejects.toMatchObject({ code: "conflict" });
@@ -74,7 +74,7 @@ test("a request whose turn had not come when the server stopped is refused so th
   const inTurn = desk.turn(() => over);
   const waiting = pool.use("desk", (session) => session.execute([{ name: "default::any", input: {} }]));
   const refused = expect(waiting).rejects.toMatchObject({ code: "unavailable", retryable: true, outcome: "not_started" });
-  const ending = pool.end();
+  const ending = pool.closeAll();
   await expect.poll(() => desk.closed).toBe(true);
   end();
   await Promise.all([inTurn, refused, ending]);
@@ -84,10 +84,10 @@ test("a branch that is gone is let go, and a later session of its id is held", a
   const pool = await startPool(10);
   const desk = await pool.use("desk", (open) => open, { create: true });
   const branch = desk.fork({ id: "left" });
-  pool.hold(branch);
+  pool.add(branch);
   await branch.discard();
   const later = desk.fork({ id: "left" });
-  pool.hold(later);
+  pool.add(later);
   await pool.close(branch);
   expect([pool.size, later.closed]).toEqual([2, false]);
 });
@@ -181,14 +181,14 @@ test("issue 21.2 a request for a session that is just being closed for want of u
   closed.resolve();
   expect(await again).toBe("ok");
   expect(pool.size).toBe(1);
-  await pool.end();
+  await pool.closeAll();
 });
 
 test("a session that is just being closed for want of use is removed when it is closed", async () => {
   const { pool, closed } = await closingPool();
   const removing = pool.remove("shop");
   closed.resolve();
-  expect([await removing, await pool.remove("shop"), await pool.stored("shop")]).toEqual([true, false, undefined]);
+  expect([await removing, await pool.remove("shop"), await pool.findStored("shop")]).toEqual([true, false, undefined]);
 });
 
 test("a session can be removed while it is let go, taken up or used, and no request finds more of it than that it is gone", async () => {
@@ -212,7 +212,7 @@ test("a session can be removed while it is let go, taken up or used, and no requ
       for (const [at, answer] of (await Promise.all(answers)).entries())
         expect(steps[at]?.what === "remove" ? ["boolean"] : [steps[at]?.id, "not_found"]).toContain(answer);
       for (const id of ["one", "two"]) await pool.remove(id);
-      expect([pool.size, await pool.stored("one"), await pool.stored("two")]).toEqual([0, undefined, undefined]);
+      expect([pool.size, await pool.findStored("one"), await pool.findStored("two")]).toEqual([0, undefined, undefined]);
     }),
     { numRuns: 40, endOnFailure: true },
   );
@@ -259,7 +259,7 @@ test("a session whose calls are still being repeated after a crash is removed at
   const settings = { maxOpenSessions: 10, sessionIdleMs: 60_000, graceMs: 0 };
   const pool = new SessionPool({ runtime, store, clock: systemPorts.clock, log: systemPorts.log, settings });
   onTestFinished(async () => {
-    await pool.end();
+    await pool.closeAll();
     await runtime.close();
   });
   const waiting = expect(pool.use("s", () => {})).rejects.toMatchObject({ code: "not_found" });
@@ -278,7 +278,7 @@ test("of several removals of one id, each begins when the one before has ended, 
       await pool.remove("shop");
       order.push(`removal ${one}`);
     });
-    await pool.whenLeft("shop");
+    await pool.whenReleased("shop");
     order.push("free");
     await Promise.all(removals);
     expect(order).toEqual(["removal 1", "removal 2", "removal 3", "free"]);

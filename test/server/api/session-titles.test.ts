@@ -37,9 +37,9 @@ test("issue 20.2 a session whose log could not be read once has its title in the
   });
   store.create("long", { at: 1, durability: "sync" }).append(Array.from({ length: 10 }, () => said("long", "user")));
   const titles = new SessionTitles(store);
-  expect(await titles.entitled(session("long", 10))).toEqual(session("long", 10));
+  expect(await titles.withTitle(session("long", 10))).toEqual(session("long", 10));
   isDown = false;
-  expect(await titles.entitled(session("long", 10))).toEqual({ ...session("long", 10), title: "hello" });
+  expect(await titles.withTitle(session("long", 10))).toEqual({ ...session("long", 10), title: "hello" });
 });
 
 test("issue 20.2 a short log without a title is read again only when it has become longer", async () => {
@@ -47,10 +47,10 @@ test("issue 20.2 a short log without a title is read again only when it has beco
   const log = store.create("short", { at: 1, durability: "sync" });
   log.append([said("short", "system")]);
   const titles = new SessionTitles(store);
-  for (const _ of [1, 2, 3]) expect(await titles.entitled(session("short", 1))).toEqual(session("short", 1));
+  for (const _ of [1, 2, 3]) expect(await titles.withTitle(session("short", 1))).toEqual(session("short", 1));
   expect(reads).toEqual(["short"]);
   log.append([said("short", "user")]);
-  for (const _ of [1, 2, 3]) expect(await titles.entitled(session("short", 2))).toMatchObject({ title: "hello" });
+  for (const _ of [1, 2, 3]) expect(await titles.withTitle(session("short", 2))).toMatchObject({ title: "hello" });
   expect(reads).toEqual(["short", "short"]);
 });
 
@@ -60,7 +60,7 @@ test("issue 20.2 a log that is damaged near its beginning is read once for its t
   const read = store.read.bind(store);
   store.read = async (id, options) => ({ ...(await read(id, options)), damage: { position: 2, reason: "its checksum is another" } });
   const titles = new SessionTitles(store);
-  for (const _ of [1, 2]) expect(await titles.entitled(session("damaged", 10))).toEqual(session("damaged", 10));
+  for (const _ of [1, 2]) expect(await titles.withTitle(session("damaged", 10))).toEqual(session("damaged", 10));
   expect(reads).toEqual(["damaged"]);
 });
 
@@ -75,7 +75,7 @@ test("issue 20.2 few logs are read at a time for the titles of all lists togethe
   const ids = Array.from({ length: 40 }, (_, index) => `session ${index}`);
   for (const id of ids) store.create(id, { at: 1, durability: "sync" }).append([said(id, "user")]);
   const titles = new SessionTitles(store);
-  const lists = [ids, ids.toReversed()].map((list) => Promise.all(list.map((id) => titles.entitled(session(id, 1)))));
+  const lists = [ids, ids.toReversed()].map((list) => Promise.all(list.map((id) => titles.withTitle(session(id, 1)))));
   await settle();
   expect(reads).toHaveLength(8);
   held.open();

@@ -2,7 +2,7 @@
 import { FakeClock } from "haft/testing";
 import { expect } from "vitest";
 import { Submissions } from "../../../src/server/api/handlers/submissions.ts";
-import { WholeAnswer } from "../../../src/server/http/whole-answer.ts";
+import { TextResponse } from "../../../src/server/http/whole-answer.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { testInCI } from "../../test-in-ci.ts";
 
@@ -16,7 +16,7 @@ testInCI("no more than 64 MB of results are kept: the older ones of a principal 
     const gate = Promise.withResolvers<void>();
     const running = submissions.run(principalId, 0, async () => {
       await gate.promise;
-      return new WholeAnswer(200, {}, "x".repeat(megabytes * MEGABYTE));
+      return new TextResponse(200, {}, "x".repeat(megabytes * MEGABYTE));
     });
     await clock.advance(0);
     const waited = await running;

@@ -4,7 +4,7 @@ import type { AuditedCall } from "../../../src/core/access-store.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { CallLog } from "../../../src/server/auth/call-log.ts";
 import { readAudit } from "../../../src/server/auth/audit.ts";
-import { keepCallsOf } from "../../../src/server/auth/keep-calls.ts";
+import { copyCallsToAudit } from "../../../src/server/auth/keep-calls.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { tool } from "../../runtime/bench-runtime.ts";
@@ -31,7 +31,7 @@ test("each call is kept with its principal, outcome, time and trace, and so are 
   const { runtime, calls, clock } = one;
   const at = clock.wallTime();
   const traced = { ...API, traceparent: `00-${TRACE}-b7ad6b7169203331-01` };
-  const results = await calls.within(traced, () =>
+  const results = await calls.recordCalls(traced, () =>
     runtime.execute(
       [
         { name: "outer", input: {} },
@@ -41,7 +41,7 @@ test("each call is kept with its principal, outcome, time and trace, and so are 
     ),
   );
   await runtime.execute({ name: "look", input: {} }); // the program's own
-  await calls.within(API, () => runtime.execute({ name: "session", input: {} }));
+  await calls.recordCalls(API, () => runtime.execute({ name: "session", input: {} }));
   await calls.close();
   const about = { at, via: "api", principal: "key:ada", traceId: TRACE, durationMs: 0 };
   const found = await kept(one);
@@ -61,7 +61,7 @@ test("the calls wait in groups of a fifth of a second, and the oldest may be no 
   const one = logged((access) => ({
     addCalls: (added: Parameters<typeof access.addCalls>[0]) => (sizes.push(added.calls.length), access.addCalls(added)),
   }));
-  const run = () => one.calls.within(API, () => one.runtime.execute({ name: "look", input: {} }));
+  const run = () => one.calls.recordCalls(API, () => one.runtime.execute({ name: "look", input: {} }));
   for (let times = 0; times < 3; times++) await run();
   expect(sizes).toEqual([]);
   await one.clock.advance(200);
@@ -77,7 +77,7 @@ test("what a store does not take waits for it, at most 10,000 calls of it; the o
       isBroken ? Promise.reject(new Error("the disk is full")) : access.addCalls(added),
   }));
   const { calls, clock, log } = one;
-  for (let times = 0; times < 10_007; times++) calls.refused(API, { toolName: `t${times}`, errorCode: "not_found" });
+  for (let times = 0; times < 10_007; times++) calls.recordRefused(API, { toolName: `t${times}`, errorCode: "not_found" });
   await clock.advance(1_000);
   expect(log.lines.map(({ message }) => message)).toEqual(
     expect.arrayContaining([
@@ -88,7 +88,7 @@ test("what a store does not take waits for it, at most 10,000 calls of it; the o
   isBroken = false;
   await clock.advance(1_000);
   await expect.poll(async () => (await kept(one)).length).toBe(10_000);
-  calls.refused(API, { toolName: "next", errorCode: "not_found" });
+  calls.recordRefused(API, { toolName: "next", errorCode: "not_found" });
   await calls.close();
   expect((await kept(one))[0]).toMatchObject({ toolName: "next", missed: 7 });
   expect(calls.missed).toBe(7);
@@ -96,7 +96,7 @@ test("what a store does not take waits for it, at most 10,000 calls of it; the o
 
 test("a store that is broken to the end loses the calls, which is said with their number", async () => {
   const one = logged(() => ({ addCalls: () => Promise.reject(new Error("gone")) }));
-  for (let times = 0; times < 2; times++) one.calls.refused(API, { toolName: "t", errorCode: "not_found" });
+  for (let times = 0; times < 2; times++) one.calls.recordRefused(API, { toolName: "t", errorCode: "not_found" });
   await one.calls.close();
   expect(one.log.lines.at(-1)?.message).toBe("2 calls are not in the audit: the store did not accept them.");
 });
@@ -105,7 +105,7 @@ test("a call that has not ended when the server stops is kept as open", async ()
   const one = logged();
   const stuck = Promise.withResolvers<number>();
   one.runtime.registry.register(tool("stuck", () => stuck.promise));
-  const running = one.calls.within(API, () => one.runtime.execute({ name: "stuck", input: {} }, { principal: "key:ada" }));
+  const running = one.calls.recordCalls(API, () => one.runtime.execute({ name: "stuck", input: {} }, { principal: "key:ada" }));
   await one.calls.close();
   expect(await kept(one)).toEqual([
     { at: expect.any(Number), callId: expect.any(String), toolName: "stuck", via: "api", outcome: "open", principal: "key:ada" },
@@ -123,7 +123,7 @@ test("the calls of a session that the server removes stay in the audit, each onc
   }
   await session.close();
   const before = await readAudit(store, {}, () => {});
-  for (let times = 0; times < 2; times++) await keepCallsOf(store, { sessionId: "mcp-task-1", via: "mcp" });
+  for (let times = 0; times < 2; times++) await copyCallsToAudit(store, { sessionId: "mcp-task-1", via: "mcp" });
   expect(await readAudit(store, {}, () => {})).toHaveLength(2);
   await runtime.sessions.forget("mcp-task-1");
   expect(await readAudit(store, {}, () => {})).toEqual(before.map((entry) => ({ ...entry, via: "mcp" })));

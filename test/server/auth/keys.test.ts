@@ -5,7 +5,7 @@ import type { AccessStore } from "../../../src/core/access-store.ts";
 import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { Keys, type NewKey } from "../../../src/server/auth/keys.ts";
-import { byHeadAlone, firstOf, senderOf, type Authenticator, type Principal } from "../../../src/server/auth/principal.ts";
+import { markHeadOnly, combineAuthenticators, authenticateSender, type Authenticator, type Principal } from "../../../src/server/auth/principal.ts";
 import { staticToken } from "../../../src/server/auth/static-token.ts";
 import { localStore } from "../../store/local-store.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
@@ -184,11 +184,11 @@ test("issue 19.5 a wrong key is looked up and compared like a right one, and wha
 test("issue 19.5 the first authenticator that knows the sender decides; a shared token is one of them", async () => {
   const { keys } = keysOf();
   const { key, stored } = await keys.add(READ);
-  const both = firstOf(keys, staticToken({ token: "a-secret-of-the-house", id: "local" }));
+  const both = combineAuthenticators(keys, staticToken({ token: "a-secret-of-the-house", id: "local" }));
   expect((await both.authenticate(requestWith(key)))?.id).toBe(`key:${stored.id}`);
   expect((await both.authenticate(requestWith("a-secret-of-the-house")))?.id).toBe("local");
   expect(await both.authenticate(requestWith("a-secret-of-the-hous"))).toBeUndefined();
-  expect(await firstOf().authenticate(requestWith(key))).toBeUndefined();
+  expect(await combineAuthenticators().authenticate(requestWith(key))).toBeUndefined();
   expect(() => staticToken({ token: "short" })).toThrow("at least 16 characters");
 });
 
@@ -196,11 +196,11 @@ test("E04 an authenticator that was made of another one decides by its own funct
   const inner = staticToken({ token: "a-secret-of-the-house" });
   const nobody = async (): Promise<undefined> => undefined;
   const head = headOf("a-secret-of-the-house");
-  expect((await senderOf(inner, head))?.id).toBe("local");
-  expect(await senderOf({ ...inner, authenticate: nobody }, head)).toBeUndefined();
+  expect((await authenticateSender(inner, head))?.id).toBe("local");
+  expect(await authenticateSender({ ...inner, authenticate: nobody }, head)).toBeUndefined();
   const guest: Authenticator = { authenticate: async () => maker("guest") };
-  expect((await senderOf(firstOf(guest, inner), head))?.id).toBe("guest");
-  expect((await senderOf(firstOf(inner, byHeadAlone({ authenticate: nobody, authenticateHead: nobody })), head))?.id).toBe("local");
+  expect((await authenticateSender(combineAuthenticators(guest, inner), head))?.id).toBe("guest");
+  expect((await authenticateSender(combineAuthenticators(inner, markHeadOnly({ authenticate: nobody, authenticateHead: nobody })), head))?.id).toBe("local");
 });
 
 function headOf(token: string): HeadRequest {

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
-import { frame } from "../../../src/server/events/sse.ts";
+import { encodeEvent } from "../../../src/server/events/sse.ts";
 
 test("an event has no half of a surrogate pair, which strict readers refuse with all that follows", () => {
-  const text = new TextDecoder().decode(frame("call-progress", { message: "half \ud800", whole: "\ud83d\ude00" }, "1"));
+  const text = new TextDecoder().decode(encodeEvent("call-progress", { message: "half \ud800", whole: "\ud83d\ude00" }, "1"));
   expect(text).not.toContain(String.raw`\ud800`);
   const data = text.split("\n").find((line) => line.startsWith("data: "));
   expect(parseJson(data?.slice("data: ".length) ?? "")).toEqual({ message: "half \ufffd", whole: "\ud83d\ude00" });

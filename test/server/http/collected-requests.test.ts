@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { MemoryLog } from "haft/testing";
 import { systemPorts } from "../../../src/core/system-ports.ts";
-import { countedRequest } from "../../../src/server/api/requests/counted-bytes.ts";
+import { countRequestBody } from "../../../src/server/api/requests/counted-bytes.ts";
 import { requestWithoutBasePath } from "../../../src/server/base-path.ts";
 import { listenOn } from "../../../src/server/http/listen.ts";
 
@@ -20,7 +20,7 @@ test.each([
   async (method, path) => {
     let aborted = 0;
     const handler = async (given: Request): Promise<Response> => {
-      const request = countedRequest(requestWithoutBasePath(given, "/haft"), () => {});
+      const request = countRequestBody(requestWithoutBasePath(given, "/haft"), () => {});
       await request.text();
       request.signal.addEventListener("abort", () => aborted++);
       return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("begun")) }));

@@ -41,12 +41,12 @@ testInCI("issue 19.3 news for a client that does not read take the place of one 
   const reply = new NodeReply(outgoing, { clock: systemPorts.clock });
   let most = 0;
   for (let step = 1; step <= 200; step++) {
-    reply.news(`step ${step} ${BIG}`);
+    reply.sendNotification(`step ${step} ${BIG}`);
     most = Math.max(most, outgoing.writableLength);
     if (step % 10 === 0) await new Promise((go) => setImmediate(go)); // the system takes what it can
   }
   expect(most).toBeLessThan(3 * BIG.length); // of 80 million
-  reply.event("the result");
+  reply.sendEvent("the result");
   reply.end(200);
   const text = await client.read();
   const steps = [...text.matchAll(/step (\d+)/gu)].map(([, step]) => Number(step));
@@ -64,7 +64,7 @@ test("issue 19.3 a client that begins to read again is told the latest news at o
   const client = silentClient(port, "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
   const outgoing = await promise;
   const reply = new NodeReply(outgoing, { clock: systemPorts.clock });
-  for (let step = 1; step <= 100; step++) reply.news(`step ${step} ${BIG}`);
+  for (let step = 1; step <= 100; step++) reply.sendNotification(`step ${step} ${BIG}`);
   const text = client.read();
   await new Promise<void>((drained) => outgoing.once("drain", drained));
   reply.end(200);

@@ -6,7 +6,7 @@ import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { readBody } from "../../../src/server/http/body.ts";
-import { bytesOf } from "../../../src/server/http/node-request.ts";
+import { readBytes } from "../../../src/server/http/node-request.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -29,7 +29,7 @@ const READERS: Readonly<Record<string, () => Reading>> = {
   },
   "of Node's": () => {
     const incoming = new IncomingMessage(new Socket());
-    const read = bytesOf(incoming, new FakeClock()).then((bytes) => (bytes === undefined ? undefined : Buffer.from(bytes).toString()));
+    const read = readBytes(incoming, new FakeClock()).then((bytes) => (bytes === undefined ? undefined : Buffer.from(bytes).toString()));
     return { send: (piece) => void incoming.push(piece), end: () => void incoming.push(null), read };
   },
 };

@@ -9,7 +9,7 @@
 import { createInterface } from "node:readline";
 import pg from "pg";
 import { defineTool } from "../../../src/registry/define-tool.ts";
-import { HeldAgent } from "../../../src/cli/open/held-agent.ts";
+import { ExclusiveAgent } from "../../../src/cli/open/held-agent.ts";
 import { createAgent } from "../../../src/compose/agent.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
@@ -129,7 +129,7 @@ async function agent(): Promise<void> {
   triggers.declare({ type: "schedule", name: "tick", cron: "* * * * * *", prompt: "It is time." });
   const model = scriptedModel(() => ({ text: "Yes." }));
   const make = (session: RuntimeSession) => createAgent({ session, model, triggers });
-  const held = new HeldAgent({ name: "clerk", runtime, agents: new Map(), make, log: say });
+  const held = new ExclusiveAgent({ name: "clerk", runtime, agents: new Map(), make, log: say });
   await held.start();
   say("started");
   await new Promise(() => setInterval(() => {}, HELD_MS));

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { defineTool } from "../../../src/registry/define-tool.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
-import { HeldAgent } from "../../../src/cli/open/held-agent.ts";
+import { ExclusiveAgent } from "../../../src/cli/open/held-agent.ts";
 import { createAgent, type Agent } from "../../../src/compose/agent.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
@@ -379,7 +379,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
         return { text: `${name} has it.` };
       };
       const make = (session: RuntimeSession) => createAgent({ session, model: scriptedModel(reply) });
-      const held = new HeldAgent({ name: "clerk", runtime, agents, make, log: expect.fail });
+      const held = new ExclusiveAgent({ name: "clerk", runtime, agents, make, log: expect.fail });
       await held.start();
       onTestFinished(() => held.stop());
       return { held, agents };

@@ -1,5 +1,5 @@
 /** Looks at everything that is committed, and at every answer that is given, whichever node it comes from. */
-import { wasKeptFromStarting } from "../../../src/core/kept-from-starting.ts";
+import { wasBlockedByStore } from "../../../src/core/kept-from-starting.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../../../src/core/recording/read-event.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
@@ -176,7 +176,7 @@ export class FleetInvariants {
       const answer = typeof output === "object" && output !== null && "tag" in output ? output.tag : tag;
       if (answer !== tag) throw new Broken(7, `${callId} was asked as ${String(tag)} and answered as ${String(answer)}.`);
       const earlier = before?.results[index];
-      const first = earlier === undefined || wasKeptFromStarting(earlier) ? undefined : earlier; // what the store refused runs when it is sent again
+      const first = earlier === undefined || wasBlockedByStore(earlier) ? undefined : earlier; // what the store refused runs when it is sent again
       const isLate = result.status === "pending" && before !== undefined && sentAt <= before.at;
       if (first !== undefined && first.status !== "pending" && !isLate && JSON.stringify(first) !== JSON.stringify(result))
         throw new Broken(3, `${idempotencyKey} was ${JSON.stringify(first)} first, and then ${JSON.stringify(result)}.`);

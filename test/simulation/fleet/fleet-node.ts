@@ -5,7 +5,7 @@ import type { ToolResult } from "../../../src/core/result.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
-import { ownerAddress } from "../../../src/server/api/requests/forward.ts";
+import { findOwnerAddress } from "../../../src/server/api/requests/forward.ts";
 import { SessionPool } from "../../../src/server/api/sessions/session-pool.ts";
 import { MemoryLog, type FakeClock } from "../../../src/testing/fake-ports.ts";
 import type { Bank } from "../bank.ts";
@@ -123,7 +123,7 @@ export class FleetNode implements FleetHost {
   async answer(request: FleetRequest, wasForwarded = false): Promise<readonly ToolResult[]> {
     const { sessionId, calls, background, idempotencyKey } = request;
     if (this.isClosing) throw new ToolError("unavailable", "The node is stopping.", { retryable: true });
-    const address = wasForwarded ? undefined : await ownerAddress(sessionId, { runtime: this.runtime, sessions: this.pool });
+    const address = wasForwarded ? undefined : await findOwnerAddress(sessionId, { runtime: this.runtime, sessions: this.pool });
     if (address !== undefined) return this.#world.forward(this, address, request);
     const key = this.sabotage === "forget the keys of requests" ? `${idempotencyKey} ${++this.#resent}` : idempotencyKey;
     const execute = (session: RuntimeSession): Promise<readonly ToolResult[]> => {
@@ -136,7 +136,7 @@ export class FleetNode implements FleetHost {
   /** Takes the session from the node that has it, whether or not that one lives. */
   async takeOver(sessionId: string): Promise<void> {
     if (this.runtime.sessions.get(sessionId) !== undefined) return;
-    this.pool.hold(await this.runtime.resume(sessionId, { takeOver: true }));
+    this.pool.add(await this.runtime.resume(sessionId, { takeOver: true }));
   }
 
   /** Resumes the sessions of jobs that no node runs. */
@@ -163,7 +163,7 @@ export class FleetNode implements FleetHost {
 
   async close(): Promise<void> {
     this.isClosing = true;
-    await this.pool.end();
+    await this.pool.closeAll();
     await this.runtime.close();
   }
 

@@ -4,12 +4,12 @@ import type { Clock } from "../../../src/core/ports.ts";
 import type { EventLog, Store } from "../../../src/core/store.ts";
 import { DatabaseStore } from "../../../src/store/database/database-store.ts";
 import { migrate } from "../../../src/store/sql/migrate.ts";
-import { attemptAgain } from "../../../src/store/postgres/postgres-connection.ts";
-import { explainPostgres, isLost, isPostgresBusy } from "../../../src/store/postgres/postgres-error.ts";
+import { withRetries } from "../../../src/store/postgres/postgres-connection.ts";
+import { explainPostgres, isConnectionLost, isPostgresBusy } from "../../../src/store/postgres/postgres-error.ts";
 import type { SqlConnection } from "../../../src/store/sql/sql-connection.ts";
 import { SqlDatabase } from "../../../src/store/sql/sql-database.ts";
-import { explainSqlite, isSqliteTaken } from "../../../src/store/sqlite/sqlite-error.ts";
-import { sqliteShape } from "../../../src/store/sqlite/sqlite-shape.ts";
+import { explainSqlite, isSqliteKeyTaken } from "../../../src/store/sqlite/sqlite-error.ts";
+import { readSqliteShape } from "../../../src/store/sqlite/sqlite-shape.ts";
 import type { Tables } from "../../../src/store/sql/tables.ts";
 import type { DatabaseServer } from "./database-server.ts";
 import type { FleetSabotage } from "./fleet-sabotage.ts";
@@ -44,7 +44,7 @@ export function openNodeStore(parts: NodeStoreParts): NodeStore {
     clock: parts.clock,
   });
   const beat = (): void => {
-    void database.beat().catch(() => {}); // the next one makes up for one that is missed
+    void database.sendHeartbeat().catch(() => {}); // the next one makes up for one that is missed
     parts.clock.timer(beat, HEARTBEAT_MS);
   };
   if (parts.sabotage === "write after the claim is lost") reclaim(database, parts);
@@ -74,17 +74,17 @@ function connect({ node, clock, link, sabotage }: NodeStoreParts): SqlConnection
     lastSequence: sql<number | null>`(select seq from sqlite_sequence where name = 'haft_event')`,
     randomText: sql<string>`haft_random()`,
     explain: (thrown, doing) =>
-      isLost(thrown) || isPostgresBusy(thrown) ? explainPostgres(thrown, `${place} ${doing}`) : explainSqlite(thrown, `${place} ${doing}`),
-    isDamage: () => false,
-    isBusy: isPostgresBusy,
-    isTaken: isSqliteTaken,
-    isUnfit: () => false,
-    attempt: (work) => attemptAgain(work, { retryMs: RETRY_MS, clock }),
+      isConnectionLost(thrown) || isPostgresBusy(thrown) ? explainPostgres(thrown, `${place} ${doing}`) : explainSqlite(thrown, `${place} ${doing}`),
+    isDamageError: () => false,
+    isLockBusy: isPostgresBusy,
+    isKeyTaken: isSqliteKeyTaken,
+    isUnstorable: () => false,
+    runWithRetries: (work) => withRetries(work, { retryMs: RETRY_MS, clock }),
     tableNames: async (all) => (await all.introspection.getTables({ withInternalKyselyTables: true })).map(({ name }) => name),
     lockTables: async () => {},
     orderEvents: async () => {},
     setLastSequence: async () => {},
-    readShape: sqliteShape,
+    readShape: readSqliteShape,
     close: () => tables.destroy(),
   };
 }

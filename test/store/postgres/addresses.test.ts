@@ -1,6 +1,6 @@
 /** Which addresses a store in PostgreSQL takes, and what is shown of them. */
 import { expect, test } from "vitest";
-import { checkPostgresSettings, shownUrl } from "../../../src/store/postgres/postgres-settings.ts";
+import { checkPostgresSettings, redactUrl } from "../../../src/store/postgres/postgres-settings.ts";
 
 test.each([
   ["postgres://me:secret@one,two/app", "several hosts"],
@@ -22,5 +22,5 @@ test.each([
   ["postgres://me:secret@%2Frun%2Fpostgresql/app", "postgres://me@%2Frun%2Fpostgresql/app"],
   ["postgres://me:se,cr%40et@[::1]:5432/app?sslmode=verify-full", "postgres://me@[::1]:5432/app"],
 ])("addresses as pg reads them are taken, and shown without the password: %s", (url, shown) => {
-  expect(shownUrl(checkPostgresSettings({ url }).url)).toBe(shown);
+  expect(redactUrl(checkPostgresSettings({ url }).url)).toBe(shown);
 });

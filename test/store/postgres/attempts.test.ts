@@ -1,6 +1,6 @@
 /** What is tried again over PostgreSQL, on a clock of its own. */
 import { expect, test } from "vitest";
-import { attemptAgain } from "../../../src/store/postgres/postgres-connection.ts";
+import { withRetries } from "../../../src/store/postgres/postgres-connection.ts";
 import { explainPostgres } from "../../../src/store/postgres/postgres-error.ts";
 import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";
 import type { Clock } from "../../../src/core/ports.ts";
@@ -31,7 +31,7 @@ test("issue 21 a statement whose connection shows its end after the patience is 
     clock.pass(60_000); // nothing answered for so long
     throw lost;
   };
-  expect(await attemptAgain(work, { retryMs: 10_000, clock })).toBe("done");
+  expect(await withRetries(work, { retryMs: 10_000, clock })).toBe("done");
 });
 
 test("issue 21 a server that is there for a quarter of a second at a time is found within seconds", async () => {
@@ -40,7 +40,7 @@ test("issue 21 a server that is there for a quarter of a second at a time is fou
     if (clock.now() % 3_000 < 2_750) throw lost;
     return clock.now();
   };
-  expect(await attemptAgain(work, { retryMs: 15_000, clock })).toBeLessThan(3_000);
+  expect(await withRetries(work, { retryMs: 15_000, clock })).toBeLessThan(3_000);
 });
 
 test("issue 21 one that stays away is given up when the patience is over, and at once where there is none", async () => {
@@ -48,9 +48,9 @@ test("issue 21 one that stays away is given up when the patience is over, and at
   const never = async (): Promise<never> => {
     throw lost;
   };
-  await expect(attemptAgain(never, { retryMs: 0, clock })).rejects.toBe(lost);
+  await expect(withRetries(never, { retryMs: 0, clock })).rejects.toBe(lost);
   expect(clock.now()).toBe(0);
-  await expect(attemptAgain(never, { retryMs: 5_000, clock })).rejects.toBe(lost);
+  await expect(withRetries(never, { retryMs: 5_000, clock })).rejects.toBe(lost);
   expect(clock.now()).toBeGreaterThan(4_500);
   expect(clock.now()).toBeLessThanOrEqual(5_000);
 });
@@ -63,7 +63,7 @@ test("issue 21 transactions in each other's way are run again at once, and losse
     if (failure !== undefined) throw failure;
     return "done";
   };
-  expect(await attemptAgain(work, { retryMs: 5_000, clock })).toBe("done");
+  expect(await withRetries(work, { retryMs: 5_000, clock })).toBe("done");
   expect(clock.now()).toBe(20 + 40);
 });
 
@@ -76,7 +76,7 @@ test.each(["57P05", "25P03", "25P04", "25006"])(
       if (failure !== undefined) throw failure;
       return "done";
     };
-    expect(await attemptAgain(work, { retryMs: 5_000, clock: quickClock() })).toBe("done");
+    expect(await withRetries(work, { retryMs: 5_000, clock: quickClock() })).toBe("done");
   },
 );
 
@@ -126,7 +126,7 @@ test.each([
   const clock = quickClock();
   const refused = Object.assign(new Error(text), { code, ...(code === "ENOENT" ? { syscall: "open" } : {}) });
   const work = (): Promise<never> => Promise.reject(refused);
-  await expect(attemptAgain(work, { retryMs: 15_000, clock })).rejects.toBe(refused);
+  await expect(withRetries(work, { retryMs: 15_000, clock })).rejects.toBe(refused);
   expect(clock.now()).toBe(0);
   expect(explainPostgres(refused, "The store could not be opened")).toMatchObject({
     code: "store_failed",
@@ -144,7 +144,7 @@ test.each([
 ])("what passes is tried again: %s", async (text, code, syscall) => {
   const clock = quickClock();
   const passing = Object.assign(new Error(text), { code, syscall });
-  await expect(attemptAgain(() => Promise.reject(passing), { retryMs: 5_000, clock })).rejects.toBe(passing);
+  await expect(withRetries(() => Promise.reject(passing), { retryMs: 5_000, clock })).rejects.toBe(passing);
   expect(clock.now()).toBeGreaterThan(4_500);
 });
 

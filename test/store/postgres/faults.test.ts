@@ -5,11 +5,11 @@ import { createRuntime, defineTool } from "haft";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { connectPostgres } from "../../../src/store/postgres/postgres-connection.ts";
-import { postgresPool } from "../../../src/store/postgres/postgres-pool.ts";
+import { createPostgresPool } from "../../../src/store/postgres/postgres-pool.ts";
 import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
 import type { Store } from "../../../src/core/store.ts";
-import { message, messages } from "../../../src/testing/store-case.ts";
+import { messageEvent, messageEvents } from "../../../src/testing/store-case.ts";
 import { PASSWORD, postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 
@@ -83,9 +83,9 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     );
     const store = storeOf({ url, schema: "granted", migrate: false });
     const log = store.create("a", { at: 1, durability: "sync" });
-    log.append(messages("a", 1, 2));
+    log.append(messageEvents("a", 1, 2));
     await log.whenDurable();
-    expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
+    expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 2));
     expect((await store.feed.read({ after: "0" })).entries).toHaveLength(2);
     await expect(storeOf({ schema: "nowhere", migrate: false }).open()).rejects.toMatchObject({
       code: "corrupt_record",
@@ -95,7 +95,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
 
   test("tables that another process is changing are waited for as long as for any lock, and the error says so", async () => {
     const settings = checkPostgresSettings({ url: server().url, schema: "changing" });
-    const migrating = connectPostgres(settings, () => postgresPool(settings));
+    const migrating = connectPostgres(settings, () => createPostgresPool(settings));
     onTestFinished(() => migrating.close());
     await migrating.tables.transaction().execute(async (transaction) => {
       await migrating.lockTables(transaction);
@@ -114,11 +114,11 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     const log = store.create("a", { at: 1, durability: "sync" });
     await log.whenDurable();
     await setReadOnly("on");
-    log.append(messages("a", 1, 3));
+    log.append(messageEvents("a", 1, 3));
     await expect(log.whenDurable()).rejects.toMatchObject({ code: "store_failed", operatorHint: expect.stringContaining("standby") });
     await setReadOnly("off");
     await log.whenDurable();
-    expect((await store.read("a")).events).toEqual(messages("a", 1, 3));
+    expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 3));
   });
 
   test("a connection to a server that takes no writes is not kept", async () => {
@@ -150,15 +150,15 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
   test("I05 a server that is gone loses nothing: what waits is written when it is back", async () => {
     const store = storeOf({ schema: "gone" });
     const log = store.create("a", { at: 1, durability: "sync" });
-    log.append([message("a", 1)]);
+    log.append([messageEvent("a", 1)]);
     await log.whenDurable();
     await server().stop();
-    log.append(messages("a", 2, 4));
+    log.append(messageEvents("a", 2, 4));
     await expect(log.whenDurable()).rejects.toMatchObject({ code: "store_failed", retryable: true });
     await expect(store.read("a")).rejects.toMatchObject({ code: "store_failed" });
     await server().start();
     await log.whenDurable();
-    expect((await store.read("a")).events).toEqual(messages("a", 1, 4));
+    expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 4));
   });
 
   test("I05 I11 a server that is restarted under load loses no acknowledged event and has none twice", async () => {
@@ -171,7 +171,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
       const log = store.create(id, { at: 1, durability: "sync" });
       let number = 0;
       while (!isOver) {
-        log.append([message(id, ++number)]);
+        log.append([messageEvent(id, ++number)]);
         await log.whenDurable();
       }
       return number;
@@ -183,7 +183,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     }
     isOver = true;
     const counts = await written;
-    for (const [index, id] of ids.entries()) expect(await eventsOf(store, id)).toEqual(messages(id, 1, counts[index] ?? 0));
+    for (const [index, id] of ids.entries()) expect(await eventsOf(store, id)).toEqual(messageEvents(id, 1, counts[index] ?? 0));
   });
 
   test("a connection that is half open is given up and replaced", async () => {
@@ -191,12 +191,12 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);
     const store = storeOf({ url, schema: "half", retryMs: 60_000, answerTimeoutMs: 1_500 });
     const log = store.create("a", { at: 1, durability: "sync" });
-    log.append([message("a", 1)]);
+    log.append([messageEvent("a", 1)]);
     await log.whenDurable();
     proxy.silence(); // neither an end nor an answer, as after a cable is pulled
-    log.append([message("a", 2)]);
+    log.append([messageEvent("a", 2)]);
     await log.whenDurable();
-    expect((await store.read("a")).events).toEqual(messages("a", 1, 2));
+    expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 2));
     await store.close();
     await proxy.close();
   });
@@ -290,7 +290,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     for (let number = 1; number <= 10; number++)
       await Promise.all(
         logs.map(async (log) => {
-          log.append([message(log.sessionId, number)]);
+          log.append([messageEvent(log.sessionId, number)]);
           await log.whenDurable();
         }),
       );
@@ -302,7 +302,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     const store = storeOf({ schema: "balanced", notify: false });
     await store.open();
     const log = store.create("a", { at: 1, durability: "sync" });
-    log.append(messages("a", 1, 2));
+    log.append(messageEvents("a", 1, 2));
     await log.whenDurable();
     await Promise.all([store.read("a"), store.list(), store.feed.read({ after: "0" }), store.announce({ name: "one" })]);
     const rows = await server().execute("select query from pg_stat_activity where application_name = 'haft' and query like '%balanced%'");
@@ -370,7 +370,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
       Array.from({ length: 9_000 }, (_, index) => ((index * index * 7919) % 36).toString(36)).join("") + crypto.randomUUID().repeat(400);
     const random = Array.from({ length: 200 }, () => crypto.randomUUID()).join("");
     const [bad, good] = [store.create(random + long, { at: 1, durability: "sync" }), store.create("a", { at: 1, durability: "sync" })];
-    good.append([message("a", 1)]);
+    good.append([messageEvent("a", 1)]);
     await expect(bad.whenDurable()).rejects.toMatchObject({ code: "too_large" });
     await good.whenDurable();
     const [resource] = [random];
@@ -390,7 +390,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
   test("times beyond what a database holds are kept as far as it can", async () => {
     const store = storeOf({ schema: "times" });
     const log = store.create("a", { at: 1, durability: "sync" });
-    const event = { ...message("a", 1), at: 8.64e15 };
+    const event = { ...messageEvent("a", 1), at: 8.64e15 };
     log.append([event]);
     await log.whenDurable();
     expect((await store.read("a")).events).toEqual([event]);
@@ -399,10 +399,10 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
   test("an event that was changed behind the store's back ends the log there", async () => {
     const store = storeOf({ schema: "changed" });
     const log = store.create("a", { at: 1, durability: "sync" });
-    log.append(messages("a", 1, 4));
+    log.append(messageEvents("a", 1, 4));
     await log.close();
     await server().execute("update changed.haft_event set body = replace(body, 'message 3', 'massage 3')");
-    expect(await store.read("a")).toMatchObject({ events: messages("a", 1, 2), damage: { position: 3 } });
+    expect(await store.read("a")).toMatchObject({ events: messageEvents("a", 1, 2), damage: { position: 3 } });
     await expect(store.claim("a")).rejects.toMatchObject({ code: "corrupt_record" });
   });
 

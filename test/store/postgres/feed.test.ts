@@ -2,7 +2,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Store } from "../../../src/core/store.ts";
 import { postgresStore } from "../../../src/store/postgres-store.ts";
-import { message } from "../../../src/testing/store-case.ts";
+import { messageEvent } from "../../../src/testing/store-case.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 
@@ -31,7 +31,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(`the feed of a store in
   test("an event that is committed later than one with a greater number is not missed", async () => {
     const store = open("late");
     const log = store.create("a", { at: 1, durability: "sync" });
-    log.append([message("a", 1)]);
+    log.append([messageEvent("a", 1)]);
     await log.whenDurable();
     const mark = await store.feed.latest();
     const slow = new pg.Client(running?.url);
@@ -43,7 +43,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(`the feed of a store in
     await slow.query(insert, [101]);
     const { rows } = await slow.query("select count(*)::int as locks from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()");
     expect(rows).toEqual([{ locks: 1 }]);
-    log.append([message("a", 2)]);
+    log.append([messageEvent("a", 2)]);
     await log.whenDurable();
     expect(await store.feed.read({ after: mark })).toEqual({ entries: [], isFull: false });
     expect(await store.feed.latest()).toBe(mark);
@@ -82,7 +82,7 @@ async function write(store: Store, writer: number): Promise<void> {
   for (const id of ids) {
     const log = store.create(id, { at: 1, durability: "sync" });
     for (let number = 1; number <= EVENTS; number += 2) {
-      log.append([message(id, number), message(id, number + 1)]);
+      log.append([messageEvent(id, number), messageEvent(id, number + 1)]);
       await log.whenDurable();
     }
   }

@@ -3,11 +3,11 @@ import type { PostgresPool, PostgresPoolClient } from "kysely";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../../../src/core/store.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres/postgres-database.ts";
-import { postgresPool } from "../../../src/store/postgres/postgres-pool.ts";
+import { createPostgresPool } from "../../../src/store/postgres/postgres-pool.ts";
 import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
-import { storeInPostgres } from "../../../src/store/postgres/store-in-postgres.ts";
-import { message, messages } from "../../../src/testing/store-case.ts";
+import { createPostgresStore } from "../../../src/store/postgres/store-in-postgres.ts";
+import { messageEvent, messageEvents } from "../../../src/testing/store-case.ts";
 import { tool } from "../../runtime/bench-runtime.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
 
@@ -34,15 +34,15 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
   function storeOf(schema: string): { readonly store: Store; readonly watch: Watch } {
     const settings = checkPostgresSettings({ url: running?.url ?? "", schema });
     const watch: Watch = { texts: [], before: () => {}, after: () => {} };
-    const pool = async () => watchedPool(await postgresPool(settings), watch);
-    const store = storeInPostgres(settings, { connect: async () => openPostgresDatabase(settings, pool), maxBufferedBytes: 64e6 });
+    const pool = async () => watchedPool(await createPostgresPool(settings), watch);
+    const store = createPostgresStore(settings, { connect: async () => openPostgresDatabase(settings, pool), maxBufferedBytes: 64e6 });
     onTestFinished(() => store.close().catch(() => {}));
     return { store, watch };
   }
 
   async function begun(store: Store, id: string): Promise<void> {
     const log = store.create(id, { at: 1, durability: "sync" });
-    log.append([message(id, 1)]);
+    log.append([messageEvent(id, 1)]);
     await log.close();
   }
 
@@ -51,18 +51,18 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     await store.open();
     await begun(store, "first"); // its owner is known from then on
     const open = store.create("open", { at: 1, durability: "sync" });
-    open.append([message("open", 1)]);
+    open.append([messageEvent("open", 1)]);
     await open.whenDurable();
     watch.texts.length = 0;
     const made = store.create("made", { at: 1, durability: "sync" });
-    made.append(messages("made", 1, 3));
-    open.append([message("open", 2)]);
+    made.append(messageEvents("made", 1, 3));
+    open.append([messageEvent("open", 2)]);
     await Promise.all([made.close(), open.close()]);
     expect(watch.texts.map((text) => text.trim().slice(0, 10))).toEqual(["with moved"]);
     watch.texts.length = 0;
     const again = await Promise.all([store.claim("made"), store.claim("open")]);
     expect(await Promise.all(again.map(async (log) => (await log.read()).events.length))).toEqual([3, 2]);
-    again[0]?.append([message("made", 4)]);
+    again[0]?.append([messageEvent("made", 4)]);
     await again[0]?.whenDurable();
     expect(watch.texts.map((text) => text.trim().slice(0, 10))).toEqual(["with free ", "with moved"]);
     expect((await store.read("made")).events).toHaveLength(4);
@@ -71,7 +71,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
   test("logs that are confirmed together are asked about by one statement, which changes nothing", async () => {
     const { store, watch } = storeOf("confirmed");
     const logs = Array.from({ length: 50 }, (_, index) => store.create(`shop ${index}`, { at: 1, durability: "sync" }));
-    for (const log of logs) log.append([message(log.sessionId, 1)]);
+    for (const log of logs) log.append([messageEvent(log.sessionId, 1)]);
     await Promise.all(logs.map(async (log) => log.whenDurable()));
     watch.texts.length = 0;
     await Promise.all(logs.map(async (log) => log.confirm?.()));
@@ -87,19 +87,19 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     for (const isClaimed of [false, true]) {
       const id = `shop ${isClaimed}`;
       const log = store.create(id, { at: 1, durability: "sync" });
-      log.append([message(id, 1)]);
+      log.append([messageEvent(id, 1)]);
       await log.whenDurable();
-      log.append(messages(id, 2, 3));
+      log.append(messageEvents(id, 2, 3));
       watch.after = async (text) => {
         if (!text.includes("moved as")) return;
         watch.after = () => {};
-        if (isClaimed) (await other.claim(id)).append([message(id, 4)]);
+        if (isClaimed) (await other.claim(id)).append([messageEvent(id, 4)]);
         throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
       };
       await log.close();
       const [listed] = await store.list({ sessionId: id });
       expect(listed?.openedBy === undefined).toBe(!isClaimed);
-      expect((await store.read(id)).events.slice(0, 3)).toEqual(messages(id, 1, 3));
+      expect((await store.read(id)).events.slice(0, 3)).toEqual(messageEvents(id, 1, 3));
     }
   });
 
@@ -138,7 +138,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     await begun(other, "shop");
     const settings = checkPostgresSettings({ url: running?.url ?? "", schema, retryMs: 0 });
     const watch: Watch = { texts: [], before: () => {}, after: () => {} };
-    const database = openPostgresDatabase(settings, async () => watchedPool(await postgresPool(settings), watch));
+    const database = openPostgresDatabase(settings, async () => watchedPool(await createPostgresPool(settings), watch));
     onTestFinished(() => database.close());
     const claim = (sessionId: string) => database.claim({ sessionId, takeOver: false, verified: 0 });
     const loseOne = async (sessionId: string): Promise<void> => {
@@ -153,24 +153,24 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     if (statement === "with free") await claim("known"); // from then on several are claimed by one statement
     await loseOne("shop");
     await expect(other.claim("shop")).rejects.toMatchObject({ code: "resource_busy" });
-    await database.beat();
+    await database.sendHeartbeat();
     const later = await other.claim("shop");
     expect(later.wasLeftOpen).toBe(true); // by its owner before the lost claim, for all that is known
     await later.close();
     await loseOne("shop");
     expect(await claim("shop")).toMatchObject({ claimed: true, length: 1, wasLeftOpen: true });
-    await database.beat();
+    await database.sendHeartbeat();
     await expect(other.claim("shop")).rejects.toMatchObject({ code: "resource_busy" });
   });
 
   test("a long log that may have been left open is known as such by a claim that takes several requests, after one whose answer was lost", async () => {
     const { store: other } = storeOf("long");
     const log = other.create("shop", { at: 1, durability: "async" });
-    for (let from = 1; from < 5_800; from += 200) log.append(messages("shop", from, from + 199));
+    for (let from = 1; from < 5_800; from += 200) log.append(messageEvents("shop", from, from + 199));
     await log.close();
     const settings = checkPostgresSettings({ url: running?.url ?? "", schema: "long", retryMs: 0 });
     const watch: Watch = { texts: [], before: () => {}, after: () => {} };
-    const database = openPostgresDatabase(settings, async () => watchedPool(await postgresPool(settings), watch));
+    const database = openPostgresDatabase(settings, async () => watchedPool(await createPostgresPool(settings), watch));
     onTestFinished(() => database.close());
     watch.after = (text) => {
       const isClaimed = watch.texts.some((one) => one.startsWith("update"));
@@ -205,7 +205,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     await one.open();
     await begun(other, "first");
     const logs = ["asked", "quiet"].map((id) => one.create(id, { at: 1, durability: "sync" }));
-    for (const log of logs) log.append([message(log.sessionId, 1)]);
+    for (const log of logs) log.append([messageEvent(log.sessionId, 1)]);
     await logs[0]?.whenDurable();
     const { id, digest, position } = await one.approvals.put({ ...QUESTION, sessionId: "asked" });
     await one.approvals.leave({ id, digest, position });
@@ -219,7 +219,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     const { store: one } = storeOf("left_open");
     await one.open();
     const log = one.create("shop", { at: 1, durability: "sync" });
-    log.append([message("shop", 1)]);
+    log.append([messageEvent("shop", 1)]);
     await one.close();
     const { store, watch } = storeOf("left_open");
     let losses = 0;

@@ -9,7 +9,7 @@ import { PostgresNotifier } from "../../../src/store/postgres/postgres-notifier.
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
-import { message } from "../../../src/testing/store-case.ts";
+import { messageEvent } from "../../../src/testing/store-case.ts";
 import { bouncerProgram, startBouncer } from "./bouncer.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
 
@@ -55,7 +55,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
 
   async function write(store: Store, id: string, position: number): Promise<void> {
     const log = position === 1 ? store.create(id, { at: 1, durability: "sync" }) : await store.claim(id);
-    log.append([message(id, position)]);
+    log.append([messageEvent(id, position)]);
     await log.close();
   }
 
@@ -67,7 +67,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     await write(one, "shop", 1);
     const change = await seen.next(({ sessionIds }) => sessionIds?.includes("shop") === true);
     expect(change.parts).toEqual(["events"]);
-    expect(await other.read("shop")).toMatchObject({ events: [message("shop", 1)] }); // it is durable by then
+    expect(await other.read("shop")).toMatchObject({ events: [messageEvent("shop", 1)] }); // it is durable by then
     expect(own.told).toEqual([]);
     seen.follower.stop();
   });
@@ -98,13 +98,13 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
       return seen.told.splice(0).map(({ parts, sessionIds }) => [parts, sessionIds]);
     };
     const events = async (id: string, afterMs: number): Promise<void> => {
-      writer.note({ parts: ["events"], sessionIds: [id] });
+      writer.notify({ parts: ["events"], sessionIds: [id] });
       await clock.advance(afterMs);
     };
     await events("a", 0);
     expect(await sessionsUntil("a")).toEqual([[["events"], ["a"]]]);
     await events("b", 49); // not told: it would come before the others
-    writer.note({ parts: ["approvals"], sessionIds: ["c"] });
+    writer.notify({ parts: ["approvals"], sessionIds: ["c"] });
     expect(await sessionsUntil("c")).toEqual([
       [
         ["events", "approvals"],
@@ -123,9 +123,9 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     const [writer, reader] = [new PostgresNotifier(settings, { ...systemPorts, clock }), new PostgresNotifier(settings)];
     const seen = await followed({ follow: (listener) => reader.follow(listener) });
     const isTold = (id: string) => seen.told.some(({ sessionIds }) => sessionIds?.includes(id) === true);
-    writer.note({ parts: ["events"], sessionIds: ["a"] });
+    writer.notify({ parts: ["events"], sessionIds: ["a"] });
     await seen.next(({ sessionIds }) => sessionIds?.includes("a") === true);
-    writer.note({ parts: ["events"], sessionIds: ["b"] });
+    writer.notify({ parts: ["events"], sessionIds: ["b"] });
     await server().execute(
       "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'haft notifier' and query like '%pg_notify(%'",
     );
@@ -192,10 +192,10 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     const seen = await followed(other);
     const writing = one.create("shop", { at: 1, durability: "sync" });
     await server().restart();
-    writing.append([message("shop", 1)]);
+    writing.append([messageEvent("shop", 1)]);
     await writing.close();
     await seen.next(({ sessionIds }) => sessionIds === undefined || sessionIds.includes("shop"));
-    expect((await other.read("shop")).events).toEqual([message("shop", 1)]);
+    expect((await other.read("shop")).events).toEqual([messageEvent("shop", 1)]);
   });
 
   test("cancelled jobs and answered approvals are told", async () => {

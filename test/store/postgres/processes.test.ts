@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
 import type { Store } from "../../../src/core/store.ts";
-import { message, messages } from "../../../src/testing/store-case.ts";
+import { messageEvent, messageEvents } from "../../../src/testing/store-case.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 import { runCrashDrill, type KillReport } from "../crash-drill.ts";
 import { heard, letGo, startProcess, type StoreProcess } from "../run-process.ts";
@@ -54,13 +54,13 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(
         writer.child.kill("SIGSTOP");
         const store = open();
         const log = await claimWhenFree(store, id);
-        log.append([message(id, log.length + 1)]);
+        log.append([messageEvent(id, log.length + 1)]);
         await log.whenDurable();
         const { length } = log;
         writer.child.kill("SIGCONT");
         if ((await lastWord(writer)) === "conflict") refused++;
         expect(await writer.ended).toBe(0);
-        expect((await store.read(id, { limit: 5_000 })).events).toEqual(messages(id, 1, length));
+        expect((await store.read(id, { limit: 5_000 })).events).toEqual(messageEvents(id, 1, length));
         await store.close();
       }
       expect(refused).toBe(STOPS);
@@ -82,7 +82,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(
       await letGo(writers);
       expect(await Promise.all(writers.map(({ ended }) => ended))).toEqual([0, 0, 0]);
       const store = open();
-      for (const id of ["a", "b", "c"]) expect((await store.read(id)).events).toEqual(messages(id, 1, 100));
+      for (const id of ["a", "b", "c"]) expect((await store.read(id)).events).toEqual(messageEvents(id, 1, 100));
       await store.close();
       const [steps] = await server().execute("select count(*) = max(version) as once from haft.haft_migration");
       expect(steps).toEqual({ once: true });

@@ -3,7 +3,7 @@ import pg from "pg";
 import { openPostgresDatabase } from "../../../src/store/postgres/postgres-database.ts";
 import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
-import { storeInPostgres } from "../../../src/store/postgres/store-in-postgres.ts";
+import { createPostgresStore } from "../../../src/store/postgres/store-in-postgres.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { pgliteDatabase } from "./pglite-pool.ts";
 import { startPostgres } from "./server.ts";
@@ -45,7 +45,7 @@ export async function onPglite(): Promise<StoreMaker> {
     store(name, options = {}) {
       const settings = checkPostgresSettings({ url: "postgres://pglite/memory", schema: name, ...options });
       const connect = async () => openPostgresDatabase(settings, async () => database.pool());
-      return storeInPostgres(settings, { connect, maxBufferedBytes: 64e6 });
+      return createPostgresStore(settings, { connect, maxBufferedBytes: 64e6 });
     },
     empty: (name) => database.execute(emptying(name)),
     close: () => database.close(),

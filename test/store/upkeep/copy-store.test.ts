@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connectStore } from "../../../src/store/connect-store.ts";
 import { checkStore } from "../../../src/store/upkeep/check-store.ts";
 import { COPIED_TABLES, LEFT_TABLES, copyStore } from "../../../src/store/upkeep/copy-store.ts";
-import { intoCopy, withConnection } from "../../../src/store/upkeep/copy-target.ts";
+import { withCopyTarget, withConnection } from "../../../src/store/upkeep/copy-target.ts";
 import { expectedShape } from "../../../src/store/upkeep/schema-drift.ts";
 import type { UpkeepOptions } from "../../../src/store/upkeep/upkeep-work.ts";
-import { messages } from "../../../src/testing/store-case.ts";
+import { messageEvents } from "../../../src/testing/store-case.ts";
 import { temporaryFile } from "../temporary-file.ts";
 import { LONG_TEXT, ODD_IDS, PICTURE, SUBJECTS, append, fill, inFile, inFiles, type Kept, type KeptMaker } from "./kept-store.ts";
 
@@ -76,7 +76,7 @@ for (const { name, start, isRun } of SUBJECTS)
       expect((await store.read("0 branch")).events).toHaveLength(5);
       expect(await store.artifacts.get(PICTURE.id)).toEqual(PICTURE);
       const log = await store.claim("a");
-      log.append(messages("a", 6, 7));
+      log.append(messageEvents("a", 6, 7));
       await log.close();
       expect((await store.feed.read({ after: mark })).entries.map(({ sessionId, position }) => [sessionId, position])).toEqual([
         ["a", 6],
@@ -89,7 +89,7 @@ for (const { name, start, isRun } of SUBJECTS)
       const [source, target] = [keep(), inFile(temporaryFile())];
       const store = source.store();
       const logs = ["closed", "left", "open"].map((id) => store.create(id, { at: 1, durability: "sync" }));
-      for (const log of logs) log.append(messages(log.sessionId, 1, 2));
+      for (const log of logs) log.append(messageEvents(log.sessionId, 1, 2));
       logs[1]?.leaveOpen?.();
       await logs[0]?.close();
       await logs[1]?.close();
@@ -169,11 +169,11 @@ for (const { name, start, isRun } of SUBJECTS)
     test("one moment of the source is copied, whoever writes it meanwhile", async () => {
       const source = keep();
       const store = source.store();
-      await append(store, "a", messages("a", 1, 3));
+      await append(store, "a", messageEvents("a", 1, 3));
       const target = inFile(temporaryFile());
       let written: Promise<void> | undefined;
       const onProgress = (): void => {
-        written ??= name === "PGlite" ? Promise.resolve() : append(store, "late", messages("late", 1, 3));
+        written ??= name === "PGlite" ? Promise.resolve() : append(store, "late", messageEvents("late", 1, 3));
       };
       await copy(source, target, { onProgress });
       await written;
@@ -186,7 +186,7 @@ test("issue 21.1 a file gets its name when it is whole: until then, and after a 
   const source = await filled(inFile(sourcePath));
   const path = temporaryFile("copy.db");
   const failing = withConnection(await connectStore({ path: sourcePath }), (from) =>
-    intoCopy({ path }, {}, async (to) => {
+    withCopyTarget({ path }, {}, async (to) => {
       await copyStore({ from, to });
       expect([existsSync(path), readdirSync(dirname(path)).length]).toEqual([false, 1]);
       throw new Error("no more");
@@ -194,7 +194,7 @@ test("issue 21.1 a file gets its name when it is whole: until then, and after a 
   );
   await expect(failing).rejects.toThrow("no more");
   expect(readdirSync(dirname(path))).toEqual([]);
-  await intoCopy({ path }, {}, async (to) => copyStore({ from: await source.connection(), to }));
+  await withCopyTarget({ path }, {}, async (to) => copyStore({ from: await source.connection(), to }));
   expect(readdirSync(dirname(path))).toEqual(["copy.db"]);
-  await expect(intoCopy({ path }, {}, async () => {})).rejects.toMatchObject({ code: "conflict" });
+  await expect(withCopyTarget({ path }, {}, async () => {})).rejects.toMatchObject({ code: "conflict" });
 });

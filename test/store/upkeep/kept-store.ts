@@ -10,8 +10,8 @@ import { checkPostgresSettings } from "../../../src/store/postgres/postgres-sett
 import { openPostgresDatabase } from "../../../src/store/postgres/postgres-database.ts";
 import { postgresStore } from "../../../src/store/postgres-store.ts";
 import type { SqlConnection } from "../../../src/store/sql/sql-connection.ts";
-import { storeInPostgres } from "../../../src/store/postgres/store-in-postgres.ts";
-import { messages } from "../../../src/testing/store-case.ts";
+import { createPostgresStore } from "../../../src/store/postgres/store-in-postgres.ts";
+import { messageEvents } from "../../../src/testing/store-case.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 import { localStore } from "../local-store.ts";
 import { pgliteDatabase } from "../postgres/pglite-pool.ts";
@@ -88,7 +88,7 @@ async function onPglite(): Promise<KeptMaker> {
       return {
         store() {
           const connect = async () => openPostgresDatabase(settings, async () => database.pool());
-          const store = storeInPostgres(settings, { connect, maxBufferedBytes: 64e6 });
+          const store = createPostgresStore(settings, { connect, maxBufferedBytes: 64e6 });
           onTestFinished(() => store.close());
           return store;
         },
@@ -119,11 +119,11 @@ export async function append(store: Store, sessionId: string, events: readonly S
 
 /** Something in every table: sessions with odd ids and texts, a branch, a job, a key, a refusal, a call of no session, a first answer, a question, a rule, a webhook, a file, a cached result. */
 export async function fill(store: Store, text: string = "short"): Promise<void> {
-  await append(store, "a", messages("a", 1, 5));
+  await append(store, "a", messageEvents("a", 1, 5));
   for (const id of ODD_IDS)
     await append(store, id, [{ type: "message-add", sessionId: id, at: 1, message: { role: "user", content: `${id} in a text` } }]);
   await append(store, "long", [{ type: "message-add", sessionId: "long", at: 2, message: { role: "user", content: text } }]);
-  await append(store, "gone", messages("gone", 1, 3));
+  await append(store, "gone", messageEvents("gone", 1, 3));
   await store.remove("gone");
   const branch = store.create("0 branch", { at: 6, durability: "async", parent: { sessionId: "a", length: 3 } });
   const call = { sessionId: "0 branch", callId: "call_1", turnId: "turn_1" } as const;

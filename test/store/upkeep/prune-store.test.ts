@@ -6,7 +6,7 @@ import { Owner } from "../../../src/store/sql/owner.ts";
 import { checkStore } from "../../../src/store/upkeep/check-store.ts";
 import { pruneStore } from "../../../src/store/upkeep/prune-store.ts";
 import type { PruneOptions } from "../../../src/store/upkeep/pruned-parts.ts";
-import { message, messages } from "../../../src/testing/store-case.ts";
+import { messageEvent, messageEvents } from "../../../src/testing/store-case.ts";
 import { DAY_MS, PICTURE, SUBJECTS, append, fill, type Kept, type KeptMaker } from "./kept-store.ts";
 
 const START = 120_000;
@@ -38,7 +38,7 @@ for (const { name, start, isRun } of SUBJECTS)
       const kept = keep();
       const store = kept.store();
       await fill(store);
-      await append(store, "new", [message("new", NOW)]);
+      await append(store, "new", [messageEvent("new", NOW)]);
       const before = await ids(store);
       const counted = await prune(kept, { dryRun: true });
       expect(counted).toEqual({ jobs: 0, sessions: before.length - 1, artifacts: 1, answers: 1, calls: 1, cache: 1 });
@@ -55,8 +55,8 @@ for (const { name, start, isRun } of SUBJECTS)
     test("a session stays while it is open, and while a session that stays branches off it; its files stay with it", async () => {
       const kept = keep();
       const store = kept.store();
-      await append(store, "parent", messages("parent", 1, 3));
-      await append(store, "old", [{ ...message("old", 4) }]);
+      await append(store, "parent", messageEvents("parent", 1, 3));
+      await append(store, "old", [{ ...messageEvent("old", 4) }]);
       for (const [id, parent, at] of [
         ["middle", "parent", 5],
         ["leaf", "middle", NOW],
@@ -70,7 +70,7 @@ for (const { name, start, isRun } of SUBJECTS)
         await store.artifacts.put({ artifact: artifactOf("text/plain", Buffer.from(id)), at: 5 });
       }
       const open = store.create("open", { at: 8, durability: "sync" });
-      open.append(messages("open", 8, 9));
+      open.append(messageEvents("open", 8, 9));
       await open.whenDurable();
 
       expect(await prune(kept, { dryRun: true })).toMatchObject({ sessions: 3, artifacts: 2 });
@@ -78,14 +78,14 @@ for (const { name, start, isRun } of SUBJECTS)
       expect(await ids(store)).toEqual(["leaf", "middle", "open", "parent"]);
       expect(await prune(kept, { parts: ["artifacts"] })).toEqual({ artifacts: 2 });
       expect(await store.artifacts.get(artifactOf("text/plain", Buffer.from("middle")).id)).toBeDefined();
-      open.append([message("open", 10)]);
+      open.append([messageEvent("open", 10)]);
       await open.close();
-      expect((await store.read("open")).events).toEqual(messages("open", 8, 10));
+      expect((await store.read("open")).events).toEqual(messageEvents("open", 8, 10));
     });
 
     test.runIf(name === "a PostgreSQL server")("a session stays that is claimed meanwhile by a process that came since", async () => {
       const kept = keep();
-      await append(kept.store(), "old", messages("old", 1, 2));
+      await append(kept.store(), "old", messageEvents("old", 1, 2));
       const other = await kept.connection();
       const owner = new Owner(other);
       const waiting = sql<{ rows: number }>`select count(*)::int as rows from pg_locks where not granted`;
@@ -139,7 +139,7 @@ for (const { name, start, isRun } of SUBJECTS)
     test("what is stopped in the middle has forgotten whole sessions only", async () => {
       const kept = keep();
       const store = kept.store();
-      for (let n = 0; n < 250; n++) store.create(`s${n}`, { at: 1, durability: "sync" }).append(messages(`s${n}`, 1, 2));
+      for (let n = 0; n < 250; n++) store.create(`s${n}`, { at: 1, durability: "sync" }).append(messageEvents(`s${n}`, 1, 2));
       await store.close();
       const stop = new AbortController();
       const onProgress = (): void => stop.abort(new Error("enough"));

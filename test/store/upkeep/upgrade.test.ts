@@ -1,11 +1,11 @@
 /** Programs of the version before and of this one side by side on one store, and the migration between them. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { DatabaseStore } from "../../../src/store/database/database-store.ts";
-import { CURRENT_VERSION, migrate, pendingSteps } from "../../../src/store/sql/migrate.ts";
+import { CURRENT_VERSION, migrate, findPendingSteps } from "../../../src/store/sql/migrate.ts";
 import { SqlDatabase } from "../../../src/store/sql/sql-database.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { checkStore } from "../../../src/store/upkeep/check-store.ts";
-import { message, messages } from "../../../src/testing/store-case.ts";
+import { messageEvent, messageEvents } from "../../../src/testing/store-case.ts";
 import { InThreadDatabase } from "../../../src/store/database/in-thread-database.ts";
 import { PICTURE, SUBJECTS, append, type Kept, type KeptMaker } from "./kept-store.ts";
 
@@ -46,40 +46,40 @@ for (const { name, start, isRun } of SUBJECTS)
       const kept = keep();
       const earlier = await earlierStore(kept);
       const log = earlier.create("earlier", { at: 1, durability: "sync" });
-      log.append(messages("earlier", 1, 2));
+      log.append(messageEvents("earlier", 1, 2));
       await log.whenDurable();
       const call = { sessionId: "earlier", callId: "call_1", turnId: "turn_1" } as const;
-      expect((await pendingSteps(await kept.connection())).version).toBe(BEFORE);
+      expect((await findPendingSteps(await kept.connection())).version).toBe(BEFORE);
 
       const current = kept.store();
-      await append(current, "current", messages("current", 1, 3));
-      expect((await pendingSteps(await kept.connection())).pending).toEqual([]);
+      await append(current, "current", messageEvents("current", 1, 3));
+      expect((await findPendingSteps(await kept.connection())).pending).toEqual([]);
       await current.artifacts.put({ artifact: PICTURE, at: 1 });
 
-      log.append([message("earlier", 3), { type: "job-start", ...call, at: 4, toolName: "t", mode: "background", notify: true }]);
+      log.append([messageEvent("earlier", 3), { type: "job-start", ...call, at: 4, toolName: "t", mode: "background", notify: true }]);
       await log.whenDurable();
       expect((await current.read("earlier")).events).toEqual([
-        ...messages("earlier", 1, 3),
+        ...messageEvents("earlier", 1, 3),
         expect.objectContaining({ type: "job-start" }),
       ]);
-      expect((await earlier.read("current")).events).toEqual(messages("current", 1, 3));
+      expect((await earlier.read("current")).events).toEqual(messageEvents("current", 1, 3));
       expect((await current.jobs.list()).map(({ id }) => id)).toEqual(["call_1"]);
       expect((await current.feed.read({ after: "0" })).entries).toHaveLength(7);
       await expect(current.claim("earlier")).rejects.toMatchObject({ code: "resource_busy" });
       await log.close();
       const taken = await current.claim("earlier");
-      taken.append([message("earlier", 5)]);
+      taken.append([messageEvent("earlier", 5)]);
       await taken.close();
-      expect((await earlier.read("earlier", { from: 5 })).events).toEqual([message("earlier", 5)]);
+      expect((await earlier.read("earlier", { from: 5 })).events).toEqual([messageEvent("earlier", 5)]);
       const handedBack = await earlier.claim("earlier");
-      handedBack.append([message("earlier", 6)]);
+      handedBack.append([messageEvent("earlier", 6)]);
       await handedBack.close();
       for await (const finding of checkStore(await kept.connection())) expect.fail(finding.what);
     });
 
     test("a newer store refuses an older program, names both versions and changes nothing", async () => {
       const kept = keep();
-      await append(kept.store(), "a", messages("a", 1, 2));
+      await append(kept.store(), "a", messageEvents("a", 1, 2));
       await kept.execute(`insert into haft_migration values (${CURRENT_VERSION + 1}, 'from the future')`);
       const refusal = {
         code: "corrupt_record",
@@ -89,7 +89,7 @@ for (const { name, start, isRun } of SUBJECTS)
         hint: "Nothing was changed. Open it with the version of Haft that wrote it, or with a newer one.",
       };
       await expect(kept.store().open()).rejects.toMatchObject(refusal);
-      await expect(pendingSteps(await kept.connection())).rejects.toMatchObject(refusal);
+      await expect(findPendingSteps(await kept.connection())).rejects.toMatchObject(refusal);
       await expect(checkStore(await kept.connection()).next()).rejects.toMatchObject(refusal);
     });
 
@@ -100,7 +100,7 @@ for (const { name, start, isRun } of SUBJECTS)
       const done: number[] = [];
       const onDone = ({ version }: { readonly version: number }): void => void done.push(version);
       await expect(migrate(await kept.connection(), { onDone })).rejects.toThrow("haft_webhook");
-      expect([done, (await pendingSteps(await kept.connection())).version]).toEqual([[4, 5], 5]);
+      expect([done, (await findPendingSteps(await kept.connection())).version]).toEqual([[4, 5], 5]);
       await kept.execute("drop table haft_webhook");
       await migrate(await kept.connection(), { onDone });
       expect(done).toEqual(Array.from({ length: CURRENT_VERSION - 3 }, (_, index) => index + 4));

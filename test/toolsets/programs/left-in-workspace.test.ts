@@ -7,7 +7,7 @@ import { resultText } from "../../../src/core/result.ts";
 import type { Runtime } from "../../../src/runtime/runtime.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { runProgram } from "../../../src/processes/run-program.ts";
-import { findBubblewrap, findProgram, systemFirst } from "../../../src/processes/bubblewrap.ts";
+import { findBubblewrap, findProgram, sortSystemFirst } from "../../../src/processes/bubblewrap.ts";
 import { HAS_PYTHON, HAS_SANDBOX, SANDBOX, bash, folderWith, openedRuntime } from "./program-room.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 import { testInCI } from "../../test-in-ci.ts";
@@ -54,7 +54,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     const root = folderWith(Object.fromEntries(["bwrap", "sleep", "grep"].map((name) => [`bin/${name}`, tellTale(outside)])), "/var/tmp");
     for (const name of readdirSync(join(root, "bin"))) chmodSync(join(root, "bin", name), 0o755);
     putFirst(join(root, "bin"));
-    expect(findProgram("bwrap", systemFirst(process.env["PATH"] ?? ""))).not.toContain(root);
+    expect(findProgram("bwrap", sortSystemFirst(process.env["PATH"] ?? ""))).not.toContain(root);
     const runtime = await openedRuntime({ root });
     expect(await said(runtime, "ls /var/tmp; echo in")).toContain("in\n");
     expect(existsSync(join(outside, "ran"))).toBe(false);
@@ -200,7 +200,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
       environment: { PATH: "/usr/bin:/bin" },
       limits: { timeoutMs: 20_000, maxMemoryBytes: 2 ** 31, maxProcesses: 64, maxFileBytes: 2 ** 20, maxOutputBytes: 2 ** 20 },
       sandbox: { bubblewrap, policy, exceptions: [] },
-      merged: false,
+      mergesStderr: false,
       clock: systemPorts.clock,
       signal: new AbortController().signal,
     });
@@ -323,7 +323,7 @@ test.skipIf(process.platform !== "linux")("what the shell in the sandbox says of
       environment: {},
       limits: { timeoutMs: 10_000, maxMemoryBytes: 1e9, maxProcesses: 100, maxFileBytes: 1e9, maxOutputBytes: 1e6 },
       sandbox: { bubblewrap: { path: join(root, "bwrap"), covers: [] }, policy, exceptions: [] },
-      merged: true,
+      mergesStderr: true,
       clock: systemPorts.clock,
       signal: new AbortController().signal,
     });
@@ -334,7 +334,7 @@ test.skipIf(process.platform !== "linux")("what the shell in the sandbox says of
 });
 
 test("folders of the system come first, in their order, and the others stay", () => {
-  expect(systemFirst(["/w/node_modules/.bin", "/usr/local/bin", "/opt/x/bin", "/usr/bin/", "/bin"].join(delimiter))).toBe(
+  expect(sortSystemFirst(["/w/node_modules/.bin", "/usr/local/bin", "/opt/x/bin", "/usr/bin/", "/bin"].join(delimiter))).toBe(
     ["/usr/local/bin", "/usr/bin/", "/bin", "/w/node_modules/.bin", "/opt/x/bin"].join(delimiter),
   );
 });

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { inCI } from "../../ci.ts";
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../../src/core/base/json.ts";
 import { rolesOf } from "../../../src/wire/text/grammar-roles.ts";
-import { TEXT_FORMATS, grammarOf, textFormat } from "../../../src/wire/text/formats.ts";
+import { TEXT_FORMATS, getGrammar, textFormat } from "../../../src/wire/text/formats.ts";
 import { cut, readPieces, readText, tool } from "./reading.ts";
 
 const NAMES = [...TEXT_FORMATS.keys()];
@@ -77,7 +77,7 @@ function schemaOf(value: JsonValue): JsonObject {
 
 describe.each(NAMES)("hostile names and values in %s", (name) => {
   const format = textFormat(name);
-  const own = [...rolesOf(grammarOf(name)).roles.keys(), format.writeCalls([{ name: "find", input: { a: "b" } }])];
+  const own = [...rolesOf(getGrammar(name)).roles.keys(), format.writeCalls([{ name: "find", input: { a: "b" } }])];
   const text = fc.oneof(
     HOSTILE,
     fc.constantFrom("", ...own),
@@ -147,7 +147,7 @@ describe.each(NAMES)("%s", (name) => {
   test("H02 a value that holds marks of the format, or a call, makes no other call and does not lose its own", () => {
     const call = format.writeCalls([{ name: "bash", input: { command: "ls" } }]);
     const pair = ["</arg_value>", "<arg_key>path</arg_key>", "[write/]", "[/bash]", "x", "\n", "]<]minimax[>[", call, call.slice(-20)];
-    const marks = fc.array(fc.constantFrom(...rolesOf(grammarOf(name)).roles.keys(), ...pair), { minLength: 1, maxLength: 4 });
+    const marks = fc.array(fc.constantFrom(...rolesOf(getGrammar(name)).roles.keys(), ...pair), { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(marks, (parts) => {
         const calls = [

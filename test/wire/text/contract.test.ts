@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
 import { rolesOf } from "../../../src/wire/text/grammar-roles.ts";
-import { TEXT_FORMATS, grammarOf, textFormat } from "../../../src/wire/text/formats.ts";
+import { TEXT_FORMATS, getGrammar, textFormat } from "../../../src/wire/text/formats.ts";
 import type { DecodeTextOptions } from "../../../src/wire/text/text-format.ts";
 import { decodeRow, formatOf, inputOf, readRows, type Row } from "./case-rows.ts";
 import { cut, readPieces, readText, tool } from "./reading.ts";
@@ -30,7 +30,7 @@ const OPEN = new Set([
 ]);
 
 const thinkingOf = (name: string): readonly (readonly [string, string])[] =>
-  rolesOf(grammarOf(name)).thinking.flatMap(([open, ...closes]) => closes.map((close) => [open, close] as const));
+  rolesOf(getGrammar(name)).thinking.flatMap(([open, ...closes]) => closes.map((close) => [open, close] as const));
 
 describe.each(NAMES.filter((name) => !OPEN.has(name)))("auto and %s", (name) => {
   const format = textFormat(name);
@@ -79,7 +79,7 @@ const FILES = [
 
 test.each(FILES)("F1.37 %s: the calls of formats with marks of their own are for auto the same calls", (file) => {
   const own = (row: Row): boolean =>
-    grammarOf(formatOf(row)).calls.every(
+    getGrammar(formatOf(row)).calls.every(
       ({ mark, where = "anywhere", shared = false }) => (where === "anywhere" && !shared) || !inputOf(row).includes(mark),
     );
   const rows = (readRows(file) ?? []).filter(own);
@@ -106,7 +106,7 @@ describe.each(NAMES)("%s", (name) => {
   });
 
   test("F1.41 H07 in any pieces and any mode of thinking the reply is the same", () => {
-    const marks = [...rolesOf(grammarOf(name)).roles.keys()];
+    const marks = [...rolesOf(getGrammar(name)).roles.keys()];
     const text = fc.array(
       fc.oneof(fc.constantFrom(...marks, written, " x ", "\n", "`"), fc.constantFrom(...thinkingOf(name).flat(), "y")),
       { maxLength: 8 },
@@ -122,7 +122,7 @@ describe.each(NAMES)("%s", (name) => {
   });
 
   test("F1.41 a mark of calls at the end of a piece takes no more of what follows than where all comes at once", () => {
-    const marks = [...rolesOf(grammarOf(name)).roles].flatMap(([mark, { kind }]) => (kind === "call" ? [mark] : []));
+    const marks = [...rolesOf(getGrammar(name)).roles].flatMap(([mark, { kind }]) => (kind === "call" ? [mark] : []));
     for (const mark of marks)
       for (const [open, close] of thinkingOf(name))
         for (const next of ["", "[", "{", "(", "x"]) {
@@ -132,8 +132,8 @@ describe.each(NAMES)("%s", (name) => {
   });
 
   test("F1.41 after a whole call or thought no mark around calls is read by people", () => {
-    const { before = [], after = [], unsaid = [] } = grammarOf(name);
-    for (const mark of [...before, ...after, ...unsaid]) {
+    const { before = [], after = [], droppedMarks = [] } = getGrammar(name);
+    for (const mark of [...before, ...after, ...droppedMarks]) {
       expect([mark, readText(format, `${written}\nSo ${mark} it is.`).slice(0, 2)]).toEqual([
         mark,
         [AS_READ, readText(format, `${written}\nSo  it is.`)[1]],

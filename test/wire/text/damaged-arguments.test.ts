@@ -65,7 +65,7 @@ const BESIDE: ReadonlySet<string> = new Set(["prose behind", "garbage around", "
 function runs(input: unknown): JsonValue | undefined {
   if (typeof input !== "string") return input as JsonValue; // a call's input is JSON
   const fixed = fixJsonText(input);
-  return "value" in fixed && fixed.unsure === undefined ? fixed.value : undefined;
+  return "value" in fixed && fixed.ambiguity === undefined ? fixed.value : undefined;
 }
 
 /** Some damage leaves valid JSON of another value, which looks as if it were meant. */

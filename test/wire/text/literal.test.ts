@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { readKeywords, readLiteral } from "../../../src/wire/text/literal.ts";
-import { guessValue, typedValue } from "../../../src/wire/text/typed-value.ts";
+import { readKeywordArguments, readLiteral } from "../../../src/wire/text/literal.ts";
+import { guessValue, toTypedValue } from "../../../src/wire/text/typed-value.ts";
 
 test("A20 what is no literal is nothing", () => {
   for (const text of [
@@ -33,7 +33,7 @@ test("F1.37 an integer whose digits a number would lose is JSON text with all of
     '{"a": [12345678901234567890, null], "b": {"c": -7, "d": 12345678901234567890}}',
   );
   expect(readLiteral("{'a': 1, 'a': 'x'}")).toBe('{"a": 1, "a": "x"}');
-  expect(readKeywords("(id=12345678901234567890)")).toBe('{"id": 12345678901234567890}');
+  expect(readKeywordArguments("(id=12345678901234567890)")).toBe('{"id": 12345678901234567890}');
 });
 
 test("F1.37 marks of one's own delimit strings in which nothing is escaped, and words need none", () => {
@@ -45,14 +45,14 @@ test("F1.37 marks of one's own delimit strings in which nothing is escaped, and 
 });
 
 test("F1.37 keyword arguments have names; where one stands twice they are JSON text with both", () => {
-  expect(readKeywords(`(a=1, b="x", )`)).toEqual({ a: 1, b: "x" });
-  expect(readKeywords("(a=1, b={'c': 1, 'c': None}, a=[2])")).toBe('{"a": 1, "b": {"c": 1, "c": null}, "a": [2]}');
-  for (const text of ["(1)", "(a=f())", "(a)", "(**a)"]) expect(readKeywords(text)).toBeUndefined();
+  expect(readKeywordArguments(`(a=1, b="x", )`)).toEqual({ a: 1, b: "x" });
+  expect(readKeywordArguments("(a=1, b={'c': 1, 'c': None}, a=[2])")).toBe('{"a": 1, "b": {"c": 1, "c": null}, "a": [2]}');
+  for (const text of ["(1)", "(a=f())", "(a)", "(**a)"]) expect(readKeywordArguments(text)).toBeUndefined();
 });
 
 test("F1.39 text becomes what its schema asks for", () => {
   const root = { $defs: { Day: { type: "integer" } } };
-  const typed = (text: string, schema: Parameters<typeof typedValue>[1]): unknown => typedValue(text, schema, root);
+  const typed = (text: string, schema: Parameters<typeof toTypedValue>[1]): unknown => toTypedValue(text, schema, root);
   expect(typed("5", { type: "integer" })).toBe(5);
   expect(typed("5", { type: "string" })).toBe("5");
   expect(typed("5", { $ref: "#/$defs/Day" })).toBe(5);

@@ -7,7 +7,7 @@ import { ToolError } from "../../../core/error.ts";
 import type { StoredApprovals } from "../../../policy/approval/stored-approvals.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { answerer, approvalOf, callText, expiryOf, withInbox } from "./approval-words.ts";
+import { answererName, findApproval, callText, parseExpiry, withInbox } from "./approval-words.ts";
 
 export const allowApproval: Command = {
   name: "approvals allow",
@@ -28,12 +28,12 @@ export const allowApproval: Command = {
     "haft approvals allow --tools 'files::*' --session travel",
   ],
   async run(context) {
-    const scope = scopeOf(context);
+    const scope = parseScope(context);
     const { pattern, for: time } = context.options;
     if (scope !== "rule" && (pattern !== undefined || time !== undefined))
       throw new ToolError("invalid_argument", "--pattern and --for are for a rule: give --remember rule as well.");
-    const rule = omitUndefined({ pattern, expiresAt: expiryOf(time) });
-    await answerApprovals(context, { answer: "allow", scope, by: answerer(), ...(scope === "rule" ? { rule } : {}) });
+    const rule = omitUndefined({ pattern, expiresAt: parseExpiry(time) });
+    await answerApprovals(context, { answer: "allow", scope, by: answererName(), ...(scope === "rule" ? { rule } : {}) });
     return 0;
   },
 };
@@ -47,13 +47,13 @@ export const denyApproval: Command = {
   options: ["store", "config", "session", "tools", "digest"],
   examples: ["haft approvals deny approval_1f6c", "haft approvals deny --session travel"],
   async run(context) {
-    await answerApprovals(context, { answer: "deny", by: answerer() });
+    await answerApprovals(context, { answer: "deny", by: answererName() });
     return 0;
   },
 };
 
 /** Reads `--remember`. @throws ToolError `invalid_argument` */
-function scopeOf({ options: { remember: name = "once" } }: CommandContext): ApprovalScope {
+function parseScope({ options: { remember: name = "once" } }: CommandContext): ApprovalScope {
   const scope = APPROVAL_SCOPES.find((one) => one === name);
   if (scope !== undefined) return scope;
   throw new ToolError("invalid_argument", `--remember is ${JSON.stringify(name)}; it takes ${APPROVAL_SCOPES.join(", ")}.`);
@@ -84,7 +84,7 @@ async function answerEach(
   verdict: ApprovalVerdict,
 ): Promise<readonly ApprovalRecord[]> {
   const meant: ApprovalRecord[] = [];
-  for (const name of args) meant.push(await approvalOf(inbox, name));
+  for (const name of args) meant.push(await findApproval(inbox, name));
   const { digest: wanted } = options;
   const other = meant.find(({ digest }) => wanted !== undefined && !digest.startsWith(wanted));
   if (other !== undefined)

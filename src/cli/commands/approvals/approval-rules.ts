@@ -3,10 +3,10 @@ import type { ApprovalRule } from "../../../core/approval-store.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { timeText } from "../sessions/session-words.ts";
+import { formatTime } from "../sessions/session-words.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 import { printList } from "../../print/print-list.ts";
-import { answerer, expiryOf, withInbox } from "./approval-words.ts";
+import { answererName, parseExpiry, withInbox } from "./approval-words.ts";
 
 export const approvalRules: Command = {
   name: "approvals rules",
@@ -31,11 +31,11 @@ export const approvalRules: Command = {
           operatorHint: "haft approvals rules lists them.",
         });
       if (revoke !== undefined) return printRevoked(context, revoke);
-      const expiresAt = expiryOf(time);
+      const expiresAt = parseExpiry(time);
       const rules =
         add === undefined
           ? await inbox.rules()
-          : [await inbox.addRule({ pattern: add, by: answerer(), ...omitUndefined({ expiresAt, sessionId }) })];
+          : [await inbox.addRule({ pattern: add, by: answererName(), ...omitUndefined({ expiresAt, sessionId }) })];
       printList(context, rules, { none: "no rules" }, () => printRules(context, rules));
     });
     return 0;
@@ -51,15 +51,15 @@ function printRules({ out }: CommandContext, rules: readonly ApprovalRule[]): vo
   for (const rule of rules) {
     if (rule.damage !== undefined)
       out.print(`${out.paint("bold", safeText(rule.id))}  ${out.paint("red", safeText(`damaged: ${rule.damage}`))}`);
-    else out.print(`${out.paint("bold", safeText(rule.id))}  ${safeText(rule.pattern)}  ${out.paint("dim", factsOf(rule))}`);
+    else out.print(`${out.paint("bold", safeText(rule.id))}  ${safeText(rule.pattern)}  ${out.paint("dim", formatFacts(rule))}`);
   }
 }
 
-function factsOf({ scope, sessionId, createdAt, createdBy, expiresAt }: ApprovalRule): string {
+function formatFacts({ scope, sessionId, createdAt, createdBy, expiresAt }: ApprovalRule): string {
   return [
     scope === "input" ? "this input" : scope === "tool" ? "this tool" : "all that it matches",
     sessionId === undefined ? "all sessions" : `session ${safeText(sessionId)}`,
-    `since ${timeText(createdAt)}${createdBy === undefined ? "" : ` by ${safeText(createdBy)}`}`,
-    expiresAt === undefined ? "until revoked" : `until ${timeText(expiresAt)}`,
+    `since ${formatTime(createdAt)}${createdBy === undefined ? "" : ` by ${safeText(createdBy)}`}`,
+    expiresAt === undefined ? "until revoked" : `until ${formatTime(expiresAt)}`,
   ].join(", ");
 }

@@ -6,7 +6,7 @@ import { ToolError } from "../../../core/error.ts";
 import { StoredApprovals } from "../../../policy/approval/stored-approvals.ts";
 import { withStore } from "../../open/open-store.ts";
 import type { CommandContext } from "../../command.ts";
-import { oneLine, safeText, type Style } from "../../terminal/terminal-text.ts";
+import { toOneLine, safeText, type Style } from "../../terminal/terminal-text.ts";
 
 export const STATUS_STYLES: Readonly<Record<ApprovalStatus, Style>> = {
   open: "yellow",
@@ -25,7 +25,7 @@ export function withInbox<T>(context: CommandContext, readOnly: boolean, work: (
 }
 
 /** Returns the user of the command line, as the author of an answer. */
-export function answerer(): string {
+export function answererName(): string {
   try {
     return `cli:${userInfo().username}`;
   } catch {
@@ -34,7 +34,7 @@ export function answerer(): string {
 }
 
 /** Finds an approval by its id, by the beginning of its id, or by the id of its call. @throws ToolError `not_found`, `ambiguous` */
-export async function approvalOf(inbox: StoredApprovals, name: string): Promise<ApprovalRecord> {
+export async function findApproval(inbox: StoredApprovals, name: string): Promise<ApprovalRecord> {
   const exact = await inbox.get(name);
   if (exact !== undefined) return exact;
   const bare = name.replace(/^approval_/u, "");
@@ -55,7 +55,7 @@ export async function approvalOf(inbox: StoredApprovals, name: string): Promise<
 }
 
 /** Returns the wall-clock time after a span such as `7d` from now, in milliseconds since the epoch. @throws ToolError `invalid_argument` */
-export function expiryOf(time: string | undefined): number | undefined {
+export function parseExpiry(time: string | undefined): number | undefined {
   if (time === undefined) return undefined;
   const [, amount = "", unit = ""] = /^(\d{1,6})([smhd])$/u.exec(time) ?? [];
   const unitMs = UNITS[unit];
@@ -65,5 +65,5 @@ export function expiryOf(time: string | undefined): number | undefined {
 
 /** Formats the tool and its input as one line. */
 export function callText({ toolName, input }: ApprovalRecord, width: number): string {
-  return oneLine(`${toolName} ${JSON.stringify(input)}`, width);
+  return toOneLine(`${toolName} ${JSON.stringify(input)}`, width);
 }

@@ -4,9 +4,9 @@ import { didYouMean } from "../../../core/base/near-names.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { timeText } from "../sessions/session-words.ts";
-import { oneLine, safeText } from "../../terminal/terminal-text.ts";
-import { columnsOf, padColumns } from "../../terminal/text-width.ts";
+import { formatTime } from "../sessions/session-words.ts";
+import { toOneLine, safeText } from "../../terminal/terminal-text.ts";
+import { countColumns, padColumns } from "../../terminal/text-width.ts";
 import { printList } from "../../print/print-list.ts";
 import { callText, STATUS_STYLES, withInbox } from "./approval-words.ts";
 
@@ -28,7 +28,7 @@ export const listApprovals: Command = {
   examples: ["haft approvals list", "haft approvals list --state denied --session travel", "haft approvals list --tools 'files::*' --json"],
   async run(context) {
     const { session: sessionId, state, tools, limit = DEFAULT_LIMIT } = context.options;
-    const status = state.length === 0 ? (["open"] as const) : state.includes("all") ? APPROVAL_STATUSES : state.map(statusNamed);
+    const status = state.length === 0 ? (["open"] as const) : state.includes("all") ? APPROVAL_STATUSES : state.map(parseStatus);
     const first = status.includes("open") ? "oldest" : "newest";
     const [tool] = tools;
     if (tools.length > 1) throw new ToolError("invalid_argument", "haft approvals list takes --tools once.");
@@ -41,7 +41,7 @@ export const listApprovals: Command = {
 };
 
 /** Returns the status of this name. @throws ToolError `invalid_argument` */
-function statusNamed(name: string): ApprovalStatus {
+function parseStatus(name: string): ApprovalStatus {
   const status = APPROVAL_STATUSES.find((one) => one === name);
   if (status !== undefined) return status;
   throw new ToolError("invalid_argument", `An approval has no state ${JSON.stringify(name)}.`, {
@@ -53,10 +53,10 @@ function printApprovals({ out }: CommandContext, approvals: readonly ApprovalRec
   for (const approval of approvals) {
     const { id, status, askedAt, sessionId, damage } = approval;
     const start = `${safeText(id)}  ${padColumns(status, 9)}  `;
-    const width = Math.max(LEAST_WIDTH, out.width - columnsOf(start));
-    const facts = oneLine(damage === undefined ? `${timeText(askedAt)}  session ${sessionId}` : `session ${sessionId}`, width);
+    const width = Math.max(LEAST_WIDTH, out.width - countColumns(start));
+    const facts = toOneLine(damage === undefined ? `${formatTime(askedAt)}  session ${sessionId}` : `session ${sessionId}`, width);
     out.print(`${out.paint("bold", safeText(id))}  ${out.paint(STATUS_STYLES[status], padColumns(status, 9))}  ${out.paint("dim", facts)}`);
     const below = Math.max(LEAST_WIDTH, out.width - 4);
-    out.print(`    ${damage === undefined ? callText(approval, below) : out.paint("red", oneLine(`damaged: ${damage}`, below))}`);
+    out.print(`    ${damage === undefined ? callText(approval, below) : out.paint("red", toOneLine(`damaged: ${damage}`, below))}`);
   }
 }

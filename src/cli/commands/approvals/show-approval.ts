@@ -2,9 +2,9 @@
 import type { ApprovalPreview } from "../../../core/approval-preview.ts";
 import type { ApprovalRecord } from "../../../core/approval-store.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { timeText } from "../sessions/session-words.ts";
+import { formatTime } from "../sessions/session-words.ts";
 import { safeJson, safeText, wrap } from "../../terminal/terminal-text.ts";
-import { approvalOf, STATUS_STYLES, withInbox } from "./approval-words.ts";
+import { findApproval, STATUS_STYLES, withInbox } from "./approval-words.ts";
 import { previewLines } from "./preview-lines.ts";
 import { lineWidth } from "../../terminal/text-width.ts";
 
@@ -23,7 +23,7 @@ export const showApproval: Command = {
   async run(context) {
     const { args, options, signal } = context;
     await withInbox(context, !options.preview, async (inbox) => {
-      const approval = await approvalOf(inbox, args[0] ?? "");
+      const approval = await findApproval(inbox, args[0] ?? "");
       const preview = options.preview ? await inbox.preview(approval.id, { signal }) : undefined;
       signal.throwIfAborted();
       if (options.json) context.out.writeJson({ ...approval, ...(preview === undefined ? {} : { preview }) });
@@ -39,17 +39,17 @@ function print({ out }: CommandContext, approval: ApprovalRecord, preview: Appro
   const fact = (name: string, value: string | undefined): void => {
     if (value !== undefined) out.print(`${out.paint("dim", name.padEnd(9))}${value}`);
   };
-  const time = (at: number | undefined): string | undefined => (at === undefined ? undefined : timeText(at));
+  const time = (at: number | undefined): string | undefined => (at === undefined ? undefined : formatTime(at));
   fact("approval", out.paint("bold", safeText(approval.id)));
   fact("state", out.paint(STATUS_STYLES[status], scope === undefined ? status : `${status}, ${scope}`));
   fact("tool", safeText(approval.toolName));
   for (const line of wrap(safeText(approval.description), width - 9)) fact("", out.paint("dim", line));
   fact("why", safeText(approval.reason));
   fact("session", safeText(approval.sessionId));
-  fact("asked", `${timeText(askedAt)}${askedBy === undefined ? "" : ` by ${safeText(askedBy)}`}`);
+  fact("asked", `${formatTime(askedAt)}${askedBy === undefined ? "" : ` by ${safeText(askedBy)}`}`);
   if (status === "open") fact("waits in", askedIn === undefined ? "no process, until its session is resumed" : safeText(askedIn));
   fact("until", status === "open" ? time(expiresAt) : undefined);
-  if (answeredAt !== undefined) fact("ended", `${timeText(answeredAt)}${answeredBy === undefined ? "" : ` by ${safeText(answeredBy)}`}`);
+  if (answeredAt !== undefined) fact("ended", `${formatTime(answeredAt)}${answeredBy === undefined ? "" : ` by ${safeText(answeredBy)}`}`);
   fact("rule", ruleId === undefined ? undefined : safeText(ruleId));
   fact("digest", approval.digest);
   fact("input", "");

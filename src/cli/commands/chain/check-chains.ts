@@ -3,7 +3,7 @@ import { plural } from "../../../core/base/wording.ts";
 import type { Command } from "../../command.ts";
 import { withRuntime } from "../../open/open-runtime.ts";
 import { safeText, wrap } from "../../terminal/terminal-text.ts";
-import { chainsOf, findChain } from "./named-chains.ts";
+import { listChains, findChain } from "./named-chains.ts";
 
 /** The exit code, as of `haft check`, for a configuration that can be read but has parts that cannot be used. */
 const EXIT_PROBLEMS = 3;
@@ -24,7 +24,7 @@ export const checkChains: Command = {
     const [name] = context.args;
     const { out, options } = context;
     return withRuntime(context, {}, ({ runtime, config }) => {
-      const chains = name === undefined ? [...chainsOf(config)] : [findChain(config, name)];
+      const chains = name === undefined ? [...listChains(config)] : [findChain(config, name)];
       let problems = 0;
       for (const [qualified, { chain }] of chains) {
         const check = chain.validate(runtime);

@@ -3,12 +3,12 @@ import type { ChainResult } from "../../../compose/chain/run-steps.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { ERROR_CODES } from "../../../core/error-codes.ts";
 import { ToolError } from "../../../core/error.ts";
-import { personApprover } from "../../terminal/ask-person.ts";
+import { createPersonApprover } from "../../terminal/ask-person.ts";
 import { openStoredSession } from "../../open/begin-session.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { jsonArgument, jsonHint } from "../../input/json-argument.ts";
+import { readJsonArgument, jsonHint } from "../../input/json-argument.ts";
 import { withRuntime } from "../../open/open-runtime.ts";
-import { storeOf } from "../../open/open-store.ts";
+import { findStore } from "../../open/open-store.ts";
 import { EventPrinter } from "../../print/print-event.ts";
 import { safeJson, wrap } from "../../terminal/terminal-text.ts";
 import { findChain } from "./named-chains.ts";
@@ -39,7 +39,7 @@ export const runChain: Command = {
     const [name = "", text] = context.args;
     const input = await readContext(context, text);
     const printer = context.options.json ? undefined : new EventPrinter(context.err);
-    const result = await runNamed(context, { name, input, printer });
+    const result = await runNamedChain(context, { name, input, printer });
     context.signal.throwIfAborted();
     print(context, result);
     if (result.success) return 0;
@@ -48,25 +48,25 @@ export const runChain: Command = {
   },
 };
 
-interface Asked {
+interface ChainRequest {
   readonly name: string;
   readonly input: JsonObject;
   readonly printer: EventPrinter | undefined;
 }
 
-async function runNamed(context: CommandContext, { name, input, printer }: Asked): Promise<ChainResult> {
+async function runNamedChain(context: CommandContext, { name, input, printer }: ChainRequest): Promise<ChainResult> {
   const { signal } = context;
   let store: Store | undefined;
-  const approve = personApprover(context);
+  const approve = createPersonApprover(context);
   const options = {
     approve,
     onEvent: (event: Parameters<EventPrinter["print"]>[0]) => printer?.print(event),
-    store: (config: Parameters<typeof storeOf>[1]) => (store = storeOf(context, config)),
+    store: (config: Parameters<typeof findStore>[1]) => (store = findStore(context, config)),
     onConfig: (config: Parameters<typeof findChain>[0]) => void findChain(config, name), // fails before anything is started
   };
   return withRuntime(context, options, async ({ runtime, config }) => {
     const [qualified, { chain, offer }] = findChain(config, name);
-    printer?.expect(chain.steps.map(({ tool }) => runtime.registry.get(tool)?.qualifiedName ?? tool));
+    printer?.setExpectedNames(chain.steps.map(({ tool }) => runtime.registry.get(tool)?.qualifiedName ?? tool));
     const session = await openStoredSession(context, { runtime, store, printer });
     return await chain.run(session, input, {
       signal,
@@ -79,7 +79,7 @@ async function runNamed(context: CommandContext, { name, input, printer }: Asked
 /** Reads the initial context of the chain. */
 async function readContext(context: CommandContext, text: string | undefined): Promise<JsonObject> {
   const example = `{"to": "Oslo"}`;
-  const input = await jsonArgument(context, text, { owner: "chain", example });
+  const input = await readJsonArgument(context, text, { owner: "chain", example });
   if (isJsonObject(input)) return input;
   throw new ToolError("invalid_input", "The input of the chain is not an object.", { hint: jsonHint(example) });
 }

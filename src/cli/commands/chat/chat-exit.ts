@@ -27,7 +27,7 @@ const FAILURES = {
 } as const satisfies Readonly<Record<StopReason, ErrorCode | undefined>>;
 
 /** Returns 0 if the run ended well, else the exit code of its error or of its stop reason. */
-export function exitOf({ reason, error }: LoopResult): number {
+export function exitCodeForResult({ reason, error }: LoopResult): number {
   const code = error?.code ?? FAILURES[reason];
   return code === undefined ? 0 : ERROR_CODES[code].exit;
 }

@@ -10,7 +10,7 @@ import type { RuntimeEvent } from "../../../core/event.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { EventPrinter } from "../../print/print-event.ts";
 import { errorLines } from "../../print/print-result.ts";
-import { oneLine, safeJson, safeText, type Screen } from "../../terminal/terminal-text.ts";
+import { toOneLine, safeJson, safeText, type Screen } from "../../terminal/terminal-text.ts";
 import { StreamedText } from "./streamed-text.ts";
 
 /** The indent of text after the speaker. */
@@ -28,14 +28,14 @@ const REASONS: Readonly<Record<StopReason, string>> = {
 };
 
 /** Stop reasons whose detail adds nothing. */
-const PLAIN: ReadonlySet<StopReason> = new Set(["cancelled", "approval"]);
+const REASONS_WITHOUT_DETAIL: ReadonlySet<StopReason> = new Set(["cancelled", "approval"]);
 
 function reasonText(reason: StopReason, detail: string | undefined): string {
-  const more = detail === undefined || PLAIN.has(reason) ? "" : ` ${oneLine(detail, MAX_NOTE_LENGTH)}`;
+  const more = detail === undefined || REASONS_WITHOUT_DETAIL.has(reason) ? "" : ` ${toOneLine(detail, MAX_NOTE_LENGTH)}`;
   return `${REASONS[reason]}${more}`;
 }
 
-export interface Ending {
+export interface RunEnding {
   /** A summary of the usage of the run. */
   readonly spent: string;
   /** How to continue, if the run was stopped. */
@@ -46,9 +46,9 @@ export class ChatPrinter {
   readonly #screen: Screen;
   readonly #events: EventPrinter;
   /** The text that is being streamed. */
-  #saying: { readonly what: "text" | "reasoning"; readonly text: StreamedText } | undefined;
+  #currentStream: { readonly what: "text" | "reasoning"; readonly text: StreamedText } | undefined;
   /** Whether the model's name is printed above its text already. */
-  #isNamed = false;
+  #isSpeakerPrinted = false;
 
   constructor(screen: Screen, events: EventPrinter) {
     this.#screen = screen;
@@ -56,87 +56,87 @@ export class ChatPrinter {
   }
 
   /** Call with every event of the loop. */
-  hear(event: LoopEvent): void {
-    if (event.type === "round-start") this.#isNamed = false;
-    else if (event.type === "text-delta") this.#say("text", event.text);
-    else if (event.type === "reasoning-delta") this.#say("reasoning", event.text);
-    else if (event.type === "provider-call") this.#aside(`the provider runs ${safeText(event.call.name)}`);
-    else if (event.type === "reply-void") this.note(`the model took back what it said: ${oneLine(event.reason, MAX_NOTE_LENGTH)}`);
-    else if (event.type === "note-add") this.note(`note for the model: ${oneLine(event.note, MAX_NOTE_LENGTH)}`);
-    else if (event.type === "reply-end") this.#endReply(event.reply.media);
+  handleLoopEvent(event: LoopEvent): void {
+    if (event.type === "round-start") this.#isSpeakerPrinted = false;
+    else if (event.type === "text-delta") this.#streamText("text", event.text);
+    else if (event.type === "reasoning-delta") this.#streamText("reasoning", event.text);
+    else if (event.type === "provider-call") this.#printAside(`the provider runs ${safeText(event.call.name)}`);
+    else if (event.type === "reply-void") this.printNote(`the model took back what it said: ${toOneLine(event.reason, MAX_NOTE_LENGTH)}`);
+    else if (event.type === "note-add") this.printNote(`note for the model: ${toOneLine(event.note, MAX_NOTE_LENGTH)}`);
+    else if (event.type === "reply-end") this.#printMedia(event.reply.media);
     else if (event.type === "round-end") this.#endText();
   }
 
   /** Call with every event of the runtime. */
-  notice(event: RuntimeEvent): void {
-    if (event.type === "inbox-add" && event.triggerId !== undefined) this.#fired(event.triggerId, event.message.content);
+  handleRuntimeEvent(event: RuntimeEvent): void {
+    if (event.type === "inbox-add" && event.triggerId !== undefined) this.#printTriggerMessage(event.triggerId, event.message.content);
     if (event.type === "session-start") return this.#events.print(event); // tells the printer how its calls are nested
     if (!("callId" in event) && event.type !== "toolset-change" && event.type !== "circuit-change") return;
     this.#endText();
-    if (event.type === "call-start") this.#name("");
+    if (event.type === "call-start") this.#printSpeaker("");
     this.#events.print(event);
   }
 
   /** Prints how the run ended, and its usage. */
-  end({ reason, detail, error, rounds, results, pending = [] }: LoopResult, { spent, remedy }: Ending): void {
+  printEnd({ reason, detail, error, rounds, results, pending = [] }: LoopResult, { spent, remedy }: RunEnding): void {
     this.#endText();
-    if (error !== undefined) this.#screen.print(`${this.#isNamed ? "" : "\n"}${errorLines(error.toJSON(), this.#screen)}`);
-    else if (reason !== "answered") this.note(reasonText(reason, detail));
-    else if (!this.#isNamed) this.note("the model said nothing");
-    for (const call of pending) this.#events.aside(this.#waiting(call));
-    if (remedy !== undefined) this.#events.aside(remedy);
+    if (error !== undefined) this.#screen.print(`${this.#isSpeakerPrinted ? "" : "\n"}${errorLines(error.toJSON(), this.#screen)}`);
+    else if (reason !== "answered") this.printNote(reasonText(reason, detail));
+    else if (!this.#isSpeakerPrinted) this.printNote("the model said nothing");
+    for (const call of pending) this.#events.printAside(this.#formatPendingCall(call));
+    if (remedy !== undefined) this.#events.printAside(remedy);
     const parts = [
       ...(results.length === 0 ? [] : [plural(rounds, "round"), plural(results.length, "call")]),
       ...(spent === "" ? [] : [spent]),
     ];
-    if (parts.length > 0) this.#events.aside(parts.join(", "));
+    if (parts.length > 0) this.#events.printAside(parts.join(", "));
   }
 
   /** Prints the message of a trigger. */
-  #fired(id: string, content: SessionMessage["content"]): void {
+  #printTriggerMessage(id: string, content: SessionMessage["content"]): void {
     const start = `trigger ${safeText(id)}: `;
-    this.#aside(`${start}${oneLine(typeof content === "string" ? content : safeJson(content), this.#events.width - start.length - 4)}`);
+    this.#printAside(`${start}${toOneLine(typeof content === "string" ? content : safeJson(content), this.#events.width - start.length - 4)}`);
   }
 
-  note(text: string): void {
+  printNote(text: string): void {
     this.#endText();
-    this.#events.note(text);
+    this.#events.printNote(text);
   }
 
   /** Mentions the images and files that the model made. */
-  #endReply(media: readonly ContentPart[]): void {
+  #printMedia(media: readonly ContentPart[]): void {
     for (const part of media) {
       this.#endText();
-      this.#say("text", partText(part));
+      this.#streamText("text", partText(part));
     }
     this.#endText();
   }
 
-  #aside(text: string): void {
+  #printAside(text: string): void {
     this.#endText();
-    this.#events.aside(text);
+    this.#events.printAside(text);
   }
 
-  #waiting({ name, input }: PendingCall): string {
-    return oneLine(`${name} ${safeJson(input)}`, this.#events.width - MARGIN.length);
+  #formatPendingCall({ name, input }: PendingCall): string {
+    return toOneLine(`${name} ${safeJson(input)}`, this.#events.width - MARGIN.length);
   }
 
-  #say(what: "text" | "reasoning", text: string): void {
-    if (this.#saying?.what !== what) {
+  #streamText(what: "text" | "reasoning", text: string): void {
+    if (this.#currentStream?.what !== what) {
       this.#endText();
-      this.#saying = { what, text: this.#speech(what) };
+      this.#currentStream = { what, text: this.#createStream(what) };
     }
-    this.#saying.text.add(text);
+    this.#currentStream.text.add(text);
   }
 
-  #speech(what: "text" | "reasoning"): StreamedText {
+  #createStream(what: "text" | "reasoning"): StreamedText {
     const { paint, width, isTerminal } = this.#screen;
     const isText = what === "text";
     const margin = isText ? MARGIN : MARGIN + " ".repeat(THINKS.length);
     return new StreamedText({
       write: (text) => this.#screen.write(isText || text === "\n" ? text : paint("dim", text)),
-      begin: () => {
-        if (!this.#name("  ")) this.#screen.write(MARGIN);
+      onStart: () => {
+        if (!this.#printSpeaker("  ")) this.#screen.write(MARGIN);
         if (!isText) this.#screen.write(paint("dim", THINKS));
       },
       margin,
@@ -145,15 +145,15 @@ export class ChatPrinter {
   }
 
   /** Writes the speaker, unless it was written already. Without a gap the line ends after it. */
-  #name(gap: string): boolean {
-    if (this.#isNamed) return false;
-    this.#isNamed = true;
+  #printSpeaker(gap: string): boolean {
+    if (this.#isSpeakerPrinted) return false;
+    this.#isSpeakerPrinted = true;
     this.#screen.write(`\n${this.#screen.paint("bold", gap === "" ? MODEL.trimEnd() : MODEL)}${gap === "" ? "\n" : gap}`);
     return true;
   }
 
   #endText(): void {
-    this.#saying?.text.end();
-    this.#saying = undefined;
+    this.#currentStream?.text.end();
+    this.#currentStream = undefined;
   }
 }

@@ -19,22 +19,22 @@ export interface JobsOffer {
 }
 
 /** Adds the toolset `jobs` if a call may continue in the background, unless the configuration has a toolset of that name. */
-export function addJobs(registry: Registry, { isOffered, triggers }: JobsOffer): void {
+export function addJobTools(registry: Registry, { isOffered, triggers }: JobsOffer): void {
   const tools = registry.list();
   const hasOwn = tools.some(({ toolset }) => toolset.name === "jobs");
-  const mayOutlive = tools.some(({ tool, settings }) => isOffered || (tool.mode ?? "direct") !== "direct" || settings.promoteAfterMs > 0);
-  if (!hasOwn && mayOutlive) registry.addToolset(jobsToolset(triggers === undefined ? {} : { triggers }));
+  const mayRunInBackground = tools.some(({ tool, settings }) => isOffered || (tool.mode ?? "direct") !== "direct" || settings.promoteAfterMs > 0);
+  if (!hasOwn && mayRunInBackground) registry.addToolset(jobsToolset(triggers === undefined ? {} : { triggers }));
 }
 
 /**
  * Returns a function for the text before the conversation: the introduction and, if tools have hints or documentation to read first, the prompt
  * contributions of the tools. The text is built again only when the tools have changed.
  */
-export function chatPrompt(registry: Registry, options: ChatPromptOptions): () => string {
+export function createChatPrompt(registry: Registry, options: ChatPromptOptions): () => string {
   let made = { version: -1, text: "" };
   return () => {
     const { version } = registry;
-    if (made.version !== version) made = { version, text: textFor(registry, options) };
+    if (made.version !== version) made = { version, text: buildChatPrompt(registry, options) };
     return made.text;
   };
 }
@@ -45,9 +45,9 @@ export interface ChatPromptOptions {
   readonly shown: readonly string[] | undefined;
 }
 
-function textFor(registry: Registry, { introduction = "", shown }: ChatPromptOptions): string {
+function buildChatPrompt(registry: Registry, { introduction = "", shown }: ChatPromptOptions): string {
   const allow = shown === undefined ? undefined : visibilityOf({ allow: shown });
-  if (!visibleTools(registry, allow).some(hasSomethingToSay)) return introduction;
+  if (!visibleTools(registry, allow).some(hasGuidance)) return introduction;
   return buildPrompt(registry, { introduction, toolName: (name) => providerName(name), ...omitUndefined({ allow }) });
 }
 
@@ -56,6 +56,6 @@ export function pinnedTools({ findTools }: Pick<HaftConfig, "findTools">): reado
   return findTools === undefined ? undefined : [FIND_TOOLS, CALL_TOOL, `${OWN_NAMESPACE}::*`, "jobs::*", "manual::*", ...findTools.pinned];
 }
 
-function hasSomethingToSay({ tool, toolset }: RegisteredTool): boolean {
+function hasGuidance({ tool, toolset }: RegisteredTool): boolean {
   return tool.promptContribution !== undefined || toolset.promptContribution !== undefined || tool.requiresReading === true;
 }

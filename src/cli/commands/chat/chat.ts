@@ -10,20 +10,20 @@ import type { ToolError } from "../../../core/error.ts";
 import type { RuntimeEvent } from "../../../core/event.ts";
 import { approvalId } from "../../../policy/approval/approval-digest.ts";
 import { onAbort } from "../../../policy/attempts/deadline.ts";
-import { plural, someAndMore } from "../../../core/base/wording.ts";
-import { totalOf, type ModelTotals, type UsageMeter } from "../../../model/usage-meter.ts";
+import { plural, formatListWithCount } from "../../../core/base/wording.ts";
+import { sumMeters, type ModelTotals, type UsageMeter } from "../../../model/usage-meter.ts";
 import type { Jobs } from "../../../call/jobs/jobs.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import type { CommandContext } from "../../command.ts";
-import { shellWord } from "../../../core/base/shell-word.ts";
+import { quoteForShell } from "../../../core/base/shell-word.ts";
 import type { SessionTriggers } from "../../../triggers/session-triggers.ts";
 import type { Triggers } from "../../../triggers/triggers.ts";
 import type { EventPrinter } from "../../print/print-event.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 import type { ChosenModel } from "./chosen-model.ts";
-import { configuredAgent } from "./chat-agent.ts";
-import { addJobs } from "./chat-tools.ts";
+import { configuredAgentOptions } from "./chat-agent.ts";
+import { addJobTools } from "./chat-tools.ts";
 import { ChatPrinter } from "./chat-printer.ts";
 
 export interface ChatOptions {
@@ -36,9 +36,9 @@ export interface ChatOptions {
   readonly runtime: Runtime;
   readonly events: EventPrinter;
   /** Called with the events of a simulation at the end of each round: listeners do not receive them while it runs. */
-  readonly notice: (event: RuntimeEvent) => void;
+  readonly onSimulatedEvent: (event: RuntimeEvent) => void;
   /** Whether the session is in a store, so that a later command finds it. */
-  readonly isKept: boolean;
+  readonly isStored: boolean;
   /** Triggers that wake the agent during the chat. @default triggers do not run */
   readonly triggers?: Triggers;
   /** Receives a Ctrl-C that stops the model, and not the program. */
@@ -46,7 +46,7 @@ export interface ChatOptions {
 }
 
 /** The sender of what the person types. */
-const PERSON = "person";
+const PERSON_SENDER = "person";
 
 /** Hints for a person at the prompt, by stop reason. */
 const REMEDIES: { readonly [Reason in LoopResult["reason"]]?: string } = {
@@ -70,19 +70,19 @@ export class Chat {
   readonly #emergencyStop = new EmergencyStop();
   readonly #printer: ChatPrinter;
   readonly #events: EventPrinter;
-  readonly #notice: (event: RuntimeEvent) => void;
-  readonly #isKept: boolean;
+  readonly #onSimulatedEvent: (event: RuntimeEvent) => void;
+  readonly #isStored: boolean;
   readonly #onInterrupt: CommandContext["onInterrupt"];
   /** Set during a run: the usage before it, and how to clean up after it. */
   #run: { readonly before: ModelTotals; readonly end: () => void } | undefined;
-  #last: LoopResult | undefined;
+  #lastResult: LoopResult | undefined;
   /** Ends waits for the agent to become idle, which triggers may prevent for ever. */
-  #answered: PromiseWithResolvers<void> | undefined;
+  #answerReceived: PromiseWithResolvers<void> | undefined;
   /** Whether a trigger has sent a message since the model received the person's message. */
-  #goesOn = false;
+  #hasTriggerMessage = false;
   #failure: ToolError | undefined;
   /** Number of events of the session's log that were printed, in a simulation. */
-  #seen = 0;
+  #printedEvents = 0;
 
   constructor(options: ChatOptions) {
     const { context, session, triggers } = options;
@@ -91,8 +91,8 @@ export class Chat {
     this.#context = context;
     this.#chosen = options.chosen;
     this.#otherMeters = options.otherMeters;
-    this.#notice = options.notice;
-    this.#isKept = options.isKept;
+    this.#onSimulatedEvent = options.onSimulatedEvent;
+    this.#isStored = options.isStored;
     this.#onInterrupt = options.onInterrupt;
     this.triggers = triggers?.of(session);
     this.declared = new Set(options.config.config.triggers.map(({ name }) => name));
@@ -106,22 +106,22 @@ export class Chat {
   #makeAgent({ context: { options }, chosen, config: { config }, session, triggers }: ChatOptions): Agent {
     const { registry } = session;
     const offerBackground = !options.noBackground && !session.simulated;
-    addJobs(registry, { isOffered: offerBackground, triggers });
+    addJobTools(registry, { isOffered: offerBackground, triggers });
     return createAgent({
-      ...configuredAgent({ chosen, config, session, introduction: options.system ?? config.loop.system }),
+      ...configuredAgentOptions({ chosen, config, session, introduction: options.system ?? config.loop.system }),
       emergencyStop: this.#emergencyStop,
       offerBackground,
       ...(triggers === undefined ? {} : { triggers }),
-      onEvent: (event) => this.#hear(event),
-      onResult: (result) => this.#ended(result),
-      onError: (error) => this.#failed(error),
+      onEvent: (event) => this.#handleLoopEvent(event),
+      onResult: (result) => this.#handleResult(result),
+      onError: (error) => this.#handleError(error),
     });
   }
 
   /** Call with every event of the runtime during the chat. */
-  notice(event: RuntimeEvent): void {
-    if (event.type === "inbox-add" && event.triggerId !== undefined) this.#goesOn ||= this.#wasHeard;
-    if (!this.#context.options.json) this.#printer.notice(event);
+  handleRuntimeEvent(event: RuntimeEvent): void {
+    if (event.type === "inbox-add" && event.triggerId !== undefined) this.#hasTriggerMessage ||= this.#isPersonMessageRead;
+    if (!this.#context.options.json) this.#printer.handleRuntimeEvent(event);
   }
 
   /** A summary of the requests to the models, a line for each model. */
@@ -164,8 +164,8 @@ export class Chat {
   }
 
   /** Whether the prompt need not wait for the run: it waits for a call, or triggers keep it going after the person's message was received. */
-  get mayTakeLong(): boolean {
-    return this.#goesOn || this.waitedFor.length > 0;
+  get mayBlockPrompt(): boolean {
+    return this.#hasTriggerMessage || this.waitedFor.length > 0;
   }
 
   /** Whether triggers keep the agent running, possibly for ever. */
@@ -174,8 +174,8 @@ export class Chat {
     return session.inbox.some(({ triggerId }) => triggerId !== undefined) && triggers?.list().some(({ running }) => running) === true;
   }
 
-  get #wasHeard(): boolean {
-    return !this.session.inbox.some(({ sender }) => sender === PERSON);
+  get #isPersonMessageRead(): boolean {
+    return !this.session.inbox.some(({ sender }) => sender === PERSON_SENDER);
   }
 
   /** The jobs of this session and of all others. */
@@ -184,8 +184,8 @@ export class Chat {
   }
 
   /** Returns the id of a call that a person names as `#3`, as `3` or by its id. */
-  callNamed(name: string): string {
-    return this.#events.callOf(name) ?? name;
+  findCallId(name: string): string {
+    return this.#events.findCallId(name) ?? name;
   }
 
   labelOf(callId: string): string {
@@ -198,21 +198,21 @@ export class Chat {
    *
    * @throws ToolError, as a rejection, what ended a run that has no result
    */
-  async say(text: string | undefined): Promise<LoopResult> {
-    this.#last = undefined;
+  async sendMessage(text: string | undefined): Promise<LoopResult> {
+    this.#lastResult = undefined;
     if (text === undefined) this.#agent.wake();
-    else await this.#agent.send(text, { sender: PERSON });
-    this.#goesOn = false;
-    return (await this.#whenIdle()) ?? this.#waits();
+    else await this.#agent.send(text, { sender: PERSON_SENDER });
+    this.#hasTriggerMessage = false;
+    return (await this.#waitUntilIdle()) ?? this.#approvalResult();
   }
 
   /** Stops the triggers. Resolves when no message waits and no job runs; cancels a job that asks a question, which nothing can answer. */
   async finish(): Promise<LoopResult | undefined> {
-    this.#last = undefined;
+    this.#lastResult = undefined;
     await this.triggers?.stop(); // triggers would keep the agent running for ever
     let last: LoopResult | undefined;
     for (;;) {
-      last = (await this.#whenIdle()) ?? last;
+      last = (await this.#waitUntilIdle()) ?? last;
       const [job] = this.session.jobs;
       if (job === undefined) return last;
       const isAsking = job.question !== undefined;
@@ -222,16 +222,16 @@ export class Chat {
   }
 
   /** Ends the current run, and takes no more messages. */
-  async leave(): Promise<void> {
+  async close(): Promise<void> {
     await this.#agent.stop();
     const { jobs } = this.session;
     if (jobs.length === 0 || this.#context.options.json) return;
     const names = jobs.map(({ id, toolName }) => `${this.labelOf(id)} ${safeText(toolName)}`);
-    this.#events.aside(`${plural(jobs.length, "background job")} cancelled: ${someAndMore(names)}`);
+    this.#events.printAside(`${plural(jobs.length, "background job")} cancelled: ${formatListWithCount(names)}`);
   }
 
   /** Asks a person about the calls of an earlier run that wait for approval, and continues. Undefined if there are none. */
-  async settle(approve: Approver): Promise<LoopResult | undefined> {
+  async decidePendingCalls(approve: Approver): Promise<LoopResult | undefined> {
     const pending = this.#agent.pending();
     if (pending.length === 0) return undefined;
     const { signal } = this.#context;
@@ -245,94 +245,94 @@ export class Chat {
       const answer = await approve(request);
       decisions.set(call.digest, answer === "allow-input" ? "allow-once" : answer); // a decision applies to this input in any case
     }
-    this.#last = undefined;
+    this.#lastResult = undefined;
     await this.#agent.decide({ decisions: Object.fromEntries(decisions) });
-    return this.#whenIdle();
+    return this.#waitUntilIdle();
   }
 
   /** Waits until the agent is idle. Resolves to the result of the last run since `#last` was reset. */
-  async #whenIdle(): Promise<LoopResult | undefined> {
+  async #waitUntilIdle(): Promise<LoopResult | undefined> {
     const { signal } = this.#context;
     const forget = onAbort(signal, () => void this.#agent.stop());
     try {
-      await Promise.race([this.#agent.whenIdle(), (this.#answered ??= Promise.withResolvers()).promise]);
+      await Promise.race([this.#agent.whenIdle(), (this.#answerReceived ??= Promise.withResolvers()).promise]);
     } finally {
       forget();
     }
     const failure = this.#failure;
     this.#failure = undefined;
     if (failure !== undefined) throw failure;
-    return this.#last;
+    return this.#lastResult;
   }
 
   /** Returns the result if no run began: calls wait for a person, and the model receives nothing before they are decided. */
-  #waits(): LoopResult {
+  #approvalResult(): LoopResult {
     const pending = this.#agent.pending();
     const result: LoopResult = { text: "", reason: "approval", rounds: 0, results: [], usage: NO_USAGE, pending };
-    this.#tell(result, "");
+    this.#printResult(result, "");
     return result;
   }
 
   /** Called when a run begins, by a message or by itself. */
-  #begin(): void {
+  #startRun(): void {
     if (this.#run !== undefined) return;
     const forget = this.#onInterrupt?.(() => this.#agent.cancel("Stopped by Ctrl-C."));
-    this.#run = { before: totalOf(this.#meters, this.#chosen.meter.currency), end: () => forget?.() };
-    this.#seen = this.session.ownLog.length;
+    this.#run = { before: sumMeters(this.#meters, this.#chosen.meter.currency), end: () => forget?.() };
+    this.#printedEvents = this.session.ownLog.length;
   }
 
-  #ended(result: LoopResult): void {
-    const total = totalOf(this.#meters, this.#chosen.meter.currency);
+  #handleResult(result: LoopResult): void {
+    const total = sumMeters(this.#meters, this.#chosen.meter.currency);
     const before = this.#run?.before ?? total;
-    this.#leaveRun();
-    this.#last = result;
-    if (this.#wasHeard && this.#isKeptAwake) {
-      this.#answered?.resolve();
-      this.#answered = undefined;
+    this.#endRun();
+    this.#lastResult = result;
+    if (this.#isPersonMessageRead && this.#isKeptAwake) {
+      this.#answerReceived?.resolve();
+      this.#answerReceived = undefined;
     }
-    this.#tell(result, spentSince(before, total, this.#chosen.meter.currency));
+    this.#printResult(result, formatUsageSince(before, total, this.#chosen.meter.currency));
   }
 
-  #failed(error: ToolError): void {
-    this.#leaveRun();
+  #handleError(error: ToolError): void {
+    this.#endRun();
     this.#failure = error;
   }
 
-  #leaveRun(): void {
+  #endRun(): void {
     this.#run?.end();
     this.#run = undefined;
   }
 
-  #hear(event: LoopEvent): void {
-    if (event.type !== "stop") this.#begin();
-    if (event.type === "round-end" && this.session.simulated) this.#noticeSimulated();
-    if (!this.#context.options.json) this.#printer.hear(event);
+  #handleLoopEvent(event: LoopEvent): void {
+    if (event.type !== "stop") this.#startRun();
+    if (event.type === "round-end" && this.session.simulated) this.#forwardSimulatedEvents();
+    if (!this.#context.options.json) this.#printer.handleLoopEvent(event);
   }
 
   /** Sends the events of a simulation, which listeners do not receive while it runs. */
-  #noticeSimulated(): void {
-    const events = this.session.ownLog.slice(this.#seen);
-    this.#seen += events.length;
-    for (const event of events) this.#notice(event);
+  #forwardSimulatedEvents(): void {
+    const events = this.session.ownLog.slice(this.#printedEvents);
+    this.#printedEvents += events.length;
+    for (const event of events) this.#onSimulatedEvent(event);
   }
 
-  #tell(result: LoopResult, spent: string): void {
+  #printResult(result: LoopResult, spent: string): void {
     if (this.#context.options.json) this.#context.out.writeJson(result);
-    else this.#printer.end(result, { spent, remedy: this.#remedy(result) });
+    else this.#printer.printEnd(result, { spent, remedy: this.#findRemedy(result) });
   }
 
   /** Returns what a person can do about a run that was stopped. */
-  #remedy({ reason }: LoopResult): string | undefined {
+  #findRemedy({ reason }: LoopResult): string | undefined {
     if (reason !== "approval") return this.#onInterrupt === undefined ? undefined : REMEDIES[reason];
     const { options } = this.#context;
-    const store = options.store === undefined ? "" : ` --store ${shellWord(options.store)}`;
-    return this.#isKept
-      ? `At a terminal this asks you and continues: haft chat --session ${shellWord(this.session.id)}${store}`
+    const store = options.store === undefined ? "" : ` --store ${quoteForShell(options.store)}`;
+    return this.#isStored
+      ? `At a terminal this asks you and continues: haft chat --session ${quoteForShell(this.session.id)}${store}`
       : "Approval needs a terminal. With --store the calls wait for one; --yes allows everything.";
   }
 }
 
-function spentSince(before: ModelTotals, after: ModelTotals, currency: string): string {
+function formatUsageSince(before: ModelTotals, after: ModelTotals, currency: string): string {
   if (after.inputTokens + after.outputTokens === before.inputTokens + before.outputTokens) return "";
   const tokens = `${plural(after.inputTokens - before.inputTokens, "token")} in, ${after.outputTokens - before.outputTokens} out`;
   return after.cost === undefined ? tokens : `${tokens}, ${(after.cost - (before.cost ?? 0)).toFixed(4)} ${safeText(currency)}`;

@@ -20,11 +20,11 @@ export interface ChosenModel extends BuiltModel {
  * @throws ToolError `invalid_argument` for an unknown `--reasoning-effort`; `invalid_config` if no model is named, which lists the providers
  * whose keys are set
  */
-export function chosenModel(context: CommandContext, { config }: LoadedConfig): ChosenModel {
+export function chooseModel(context: CommandContext, { config }: LoadedConfig): ChosenModel {
   const { environment, options } = context;
   const name = options.model ?? config.model?.name;
-  if (name === undefined) throw noModel(environment);
-  const chosen = withEffort(settingsFor(name, config.model), options.reasoningEffort);
+  if (name === undefined) throw noModelError(environment);
+  const chosen = withReasoningEffort(modelSettings(name, config.model), options.reasoningEffort);
   const built = buildModel(chosen, {
     environment,
     onWarnings: (warnings) => {
@@ -40,13 +40,13 @@ export function chosenModel(context: CommandContext, { config }: LoadedConfig): 
   return { ...built, config: chosen };
 }
 
-function withEffort(model: ModelConfig, effort: string | undefined): ModelConfig {
+function withReasoningEffort(model: ModelConfig, effort: string | undefined): ModelConfig {
   const reasoningEffort = REASONING_EFFORTS.find((known) => known === effort);
   checkReasoningEffort(effort, "--reasoning-effort");
   return reasoningEffort === undefined ? model : { ...model, reasoningEffort };
 }
 
-function settingsFor(name: string, configured: ModelConfig | undefined): ModelConfig {
+function modelSettings(name: string, configured: ModelConfig | undefined): ModelConfig {
   if (configured === undefined || providerOf(configured.name) !== providerOf(name)) return { name };
   if (configured.name === name) return configured;
   const { baseUrl, apiKey, headers, stream, maxAttempts } = configured;
@@ -57,7 +57,7 @@ function providerOf(name: string): string {
   return name.slice(0, Math.max(0, name.indexOf("/"))).toLowerCase();
 }
 
-function noModel(environment: CommandContext["environment"]): ToolError {
+function noModelError(environment: CommandContext["environment"]): ToolError {
   const ready = Object.entries(PROVIDERS).filter(([, { keyVariables }]) => keyVariables.some((name) => (environment[name] ?? "") !== ""));
   const keys = ready.length === 0 ? "" : ` Keys are set for ${ready.map(([provider]) => provider).join(", ")}.`;
   return new ToolError("invalid_config", `No model is named.${keys}`, {

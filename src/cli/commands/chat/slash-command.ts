@@ -4,15 +4,15 @@ import { plural } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Registry } from "../../../registry/registry.ts";
 import type { TriggerStatus } from "../../../triggers/session-triggers.ts";
-import { columnFor, oneLine, safeJson, safeText, type Screen } from "../../terminal/terminal-text.ts";
-import { lineWidth, columnsOf, padColumns } from "../../terminal/text-width.ts";
+import { columnWidth, toOneLine, safeJson, safeText, type Screen } from "../../terminal/terminal-text.ts";
+import { lineWidth, countColumns, padColumns } from "../../terminal/text-width.ts";
 import type { Chat } from "./chat.ts";
 import { JOB_COMMANDS } from "./job-commands.ts";
 
 const MAX_NAME_WIDTH = 40;
 const MAX_SHOWN = 80;
 
-export interface SlashPlace {
+export interface SlashContext {
   readonly chat: Chat;
   readonly registry: Registry;
   readonly screen: Screen;
@@ -31,7 +31,7 @@ export const SLASH_HELP: readonly string[] = [
 /** All slash commands. The chat itself handles `/go` and `/exit`. */
 const NAMES = ["/tools", "/usage", "/go", "/clear", "/jobs", "/cancel", "/send", "/promote", "/triggers", "/remove", "/help", "/exit"];
 
-const ANSWERS: ReadonlyMap<string, (place: SlashPlace) => readonly string[]> = new Map([
+const SLASH_COMMANDS: ReadonlyMap<string, (place: SlashContext) => readonly string[]> = new Map([
   ["/tools", toolLines],
   ["/usage", ({ chat }) => (chat.spent === "" ? ["No requests have been made yet."] : safeText(chat.spent).split("\n"))],
   ["/clear", clear],
@@ -40,44 +40,44 @@ const ANSWERS: ReadonlyMap<string, (place: SlashPlace) => readonly string[]> = n
 ]);
 
 /** Returns the answer to a line that begins with a slash; never rejects. */
-export function slashAnswer(text: string, place: SlashPlace): readonly string[] | Promise<readonly string[]> {
+export function runSlashCommand(text: string, place: SlashContext): readonly string[] | Promise<readonly string[]> {
   const [name = "", ...words] = text.split(/\s+/u);
   if (name === "/remove") return removeTrigger(place.chat, text.slice(name.length).trim());
   const command = JOB_COMMANDS.get(name);
   if (command !== undefined) return command(place, words, text.slice(name.length).trim());
-  const answer = ANSWERS.get(text);
+  const answer = SLASH_COMMANDS.get(text);
   if (answer !== undefined) return answer(place);
-  const shown = oneLine(text, MAX_SHOWN);
+  const shown = toOneLine(text, MAX_SHOWN);
   const meant = didYouMean(shown, NAMES, String) ?? "/help shows them.";
   return [`There is no command ${shown}. ${meant} To send a message that begins with a slash, put a space before it.`];
 }
 
-function toolLines({ registry, screen }: SlashPlace): readonly string[] {
+function toolLines({ registry, screen }: SlashContext): readonly string[] {
   const tools = registry.list();
-  const widest = columnFor(
+  const widest = columnWidth(
     tools.map(({ qualifiedName }) => safeText(qualifiedName)),
     MAX_NAME_WIDTH,
   );
   return tools.map(({ qualifiedName, tool }) => {
     const name = `  ${padColumns(safeText(qualifiedName), widest)}  `;
     const left = lineWidth(screen) - widest - 4;
-    const gap = columnsOf(name) > widest + 4 ? `\n${" ".repeat(widest + 4)}` : "";
-    return `${name}${gap}${screen.paint("dim", oneLine(tool.description, left))}`.trimEnd();
+    const gap = countColumns(name) > widest + 4 ? `\n${" ".repeat(widest + 4)}` : "";
+    return `${name}${gap}${screen.paint("dim", toOneLine(tool.description, left))}`.trimEnd();
   });
 }
 
-function clear({ chat }: SlashPlace): readonly string[] {
+function clear({ chat }: SlashContext): readonly string[] {
   const { stopped } = chat;
   chat.clear();
   return [stopped === undefined ? "Nothing is stopped." : `Calls run again. ${safeText(stopped)}.`];
 }
 
 /** Lists the triggers of the session, in the order in which they were added. */
-function triggerLines({ chat, screen }: SlashPlace): readonly string[] {
+function triggerLines({ chat, screen }: SlashContext): readonly string[] {
   const list = chat.triggers?.list() ?? [];
   if (list.length === 0) return ["There are no triggers."];
   const width = lineWidth(screen);
-  return list.map((one) => `  ${oneLine(statusText(one), width - 2)}`);
+  return list.map((one) => `  ${toOneLine(statusText(one), width - 2)}`);
 }
 
 function statusText({ id, type, settings, sent, paused, error }: TriggerStatus): string {

@@ -1,6 +1,6 @@
 /** Shows text while it streams: escaped, within its margin, and broken between words. */
 import { safeText } from "../../terminal/terminal-text.ts";
-import { charactersOf, columnsOf, partsOfWord } from "../../terminal/text-width.ts";
+import { charactersOf, countColumns, splitWord } from "../../terminal/text-width.ts";
 
 /** Maximum length of a word that is held back until it is complete; a longer one is shown as far as it has arrived. */
 const MAX_WORD = 256;
@@ -12,7 +12,7 @@ export interface StreamedTextOptions {
   /** Receives the text to show, without colours. */
   readonly write: (text: string) => void;
   /** Called before the first character: writes the text before it on its line, as wide as the margin. */
-  readonly begin: () => void;
+  readonly onStart: () => void;
   readonly margin: string;
   /** Number of columns after the margin; `Infinity` = lines are not broken. */
   readonly width: number;
@@ -25,7 +25,7 @@ export class StreamedText {
   #gap = "";
   #breaks = 0;
   #column = 0;
-  #hasBegun = false;
+  #hasStarted = false;
   #out = "";
 
   constructor(options: StreamedTextOptions) {
@@ -34,7 +34,7 @@ export class StreamedText {
 
   add(delta: string): void {
     const text = this.#word + delta;
-    const end = heldFrom(text);
+    const end = findHeldStart(text);
     this.#word = text.slice(end);
     this.#show(text.slice(0, end));
   }
@@ -44,8 +44,8 @@ export class StreamedText {
     const rest = this.#word;
     this.#word = "";
     this.#show(rest);
-    if (this.#hasBegun) this.#options.write("\n");
-    this.#hasBegun = false;
+    if (this.#hasStarted) this.#options.write("\n");
+    this.#hasStarted = false;
     this.#gap = "";
     this.#breaks = 0;
     this.#column = 0;
@@ -53,24 +53,24 @@ export class StreamedText {
 
   #show(text: string): void {
     for (const [token] of text.matchAll(/\r?\n|[^\S\n]+|\S+/gu)) {
-      if (token.endsWith("\n")) this.#break();
-      else if (token.trim() === "") this.#gap = this.#hasBegun ? (this.#gap + spaces(token)).slice(0, MAX_WORD) : "";
-      else for (const piece of partsOfWord(safeText(token), MAX_WORD)) this.#place(piece);
+      if (token.endsWith("\n")) this.#addLineBreak();
+      else if (token.trim() === "") this.#gap = this.#hasStarted ? (this.#gap + spaces(token)).slice(0, MAX_WORD) : "";
+      else for (const piece of splitWord(safeText(token), MAX_WORD)) this.#addPiece(piece);
     }
     if (this.#out !== "") this.#options.write(this.#out);
     this.#out = "";
   }
 
-  #break(): void {
+  #addLineBreak(): void {
     this.#gap = "";
-    if (this.#hasBegun) this.#breaks = Math.min(MAX_BREAKS, this.#breaks + 1);
+    if (this.#hasStarted) this.#breaks = Math.min(MAX_BREAKS, this.#breaks + 1);
   }
 
-  #place(piece: string): void {
-    const { begin, width } = this.#options;
-    if (!this.#hasBegun) begin();
-    this.#hasBegun = true;
-    const columns = columnsOf(piece);
+  #addPiece(piece: string): void {
+    const { onStart, width } = this.#options;
+    if (!this.#hasStarted) onStart();
+    this.#hasStarted = true;
+    const columns = countColumns(piece);
     if (this.#breaks > 0) this.#newLine();
     else if (this.#column > 0 && !this.#fits(columns)) {
       this.#gap = "";
@@ -96,14 +96,14 @@ export class StreamedText {
 
   /** Writes text, and breaks a word that is longer than a line where the line ends. */
   #write(text: string): void {
-    const columns = columnsOf(text);
+    const columns = countColumns(text);
     if (this.#column + columns <= this.#options.width) {
       this.#out += text;
       this.#column += columns;
       return;
     }
     for (const character of charactersOf(text)) {
-      const width = columnsOf(character);
+      const width = countColumns(character);
       if (this.#column > 0 && this.#column + width > this.#options.width) this.#newLine();
       this.#out += character;
       this.#column += width;
@@ -116,13 +116,13 @@ function spaces(whitespace: string): string {
 }
 
 /** Returns where the held-back end of the text begins: at the last word, unless that is too long. Half a surrogate pair is always held back. */
-function heldFrom(text: string): number {
+function findHeldStart(text: string): number {
   let at = text.length;
   while (at > 0 && text.length - at <= MAX_WORD && (text[at - 1] === "\r" || /\S/u.test(text.charAt(at - 1)))) at--;
   if (text.length - at <= MAX_WORD) return at;
-  return isHalf(text.charCodeAt(text.length - 1)) ? text.length - 1 : text.length;
+  return isHighSurrogate(text.charCodeAt(text.length - 1)) ? text.length - 1 : text.length;
 }
 
-function isHalf(unit: number): boolean {
+function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
 }

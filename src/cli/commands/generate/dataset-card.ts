@@ -2,21 +2,21 @@
 import { basename, join, parse } from "node:path";
 import { plural } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
-import { CHECK_NAMES, CHECK_WORDS } from "../../../generate/conversations/check-conversation.ts";
+import { CHECK_NAMES, CHECK_LABELS } from "../../../generate/conversations/check-conversation.ts";
 import type { ConversationPlan } from "../../../generate/conversations/conversation-plan.ts";
 import type { GenerationSummary } from "../../../generate/conversations/generation-summary.ts";
 import type { TrajectoryFormat } from "../../../generate/conversations/trajectory-formats.ts";
 import { readTextFile } from "../../../documents/read-text-file.ts";
-import { writeFileWhole } from "../../input/write-file.ts";
-import { number } from "./generation-words.ts";
-import { systemCode } from "../../../core/base/system-code.ts";
+import { writeFileAtomically } from "../../input/write-file.ts";
+import { formatNumber } from "./generation-words.ts";
+import { systemErrorCode } from "../../../core/base/system-code.ts";
 
 /** Marks a card that this command wrote, and may replace. */
 const MARK = "# Written by haft generate, and again whenever it continues. Copy it under another name to change it.";
 const MAX_TOOLS = 50;
 const MAX_CARD_BYTES = 1024 * 1024;
 
-export interface CardPlace {
+export interface CardDetails {
   /** The file with the conversations. */
   readonly out: string;
   readonly format: TrajectoryFormat;
@@ -37,7 +37,7 @@ export async function checkCardFile(out: string): Promise<void> {
   const hint = "Move it away, or choose another name for --out.";
   const card = readTextFile({ path, what: "dataset card", code: "invalid_argument", maxBytes: MAX_CARD_BYTES, hint });
   const text = await card.catch((thrown: unknown) => {
-    if (thrown instanceof ToolError && systemCode(thrown.cause) === "ENOENT") return undefined;
+    if (thrown instanceof ToolError && systemErrorCode(thrown.cause) === "ENOENT") return undefined;
     throw thrown;
   });
   if (text === undefined) return;
@@ -51,12 +51,12 @@ function pathLine(name: string): string {
   return `        path: ${JSON.stringify(name)}`;
 }
 
-export async function writeCard(summary: GenerationSummary, place: CardPlace): Promise<void> {
+export async function writeCard(summary: GenerationSummary, place: CardDetails): Promise<void> {
   const text = datasetCard(summary, place);
-  await writeFileWhole(cardFileOf(place.out), [text], { force: true, isPublic: true, signal: new AbortController().signal });
+  await writeFileAtomically(cardFileOf(place.out), [text], { force: true, isPublic: true, signal: new AbortController().signal });
 }
 
-export function datasetCard(summary: GenerationSummary, place: CardPlace): string {
+export function datasetCard(summary: GenerationSummary, place: CardDetails): string {
   const { dataset, split } = summary;
   const name = parse(place.out).name;
   const files = [
@@ -82,7 +82,7 @@ export function datasetCard(summary: GenerationSummary, place: CardPlace): strin
     "",
     ...table(
       ["file", "conversations"],
-      files.map(({ path, count }) => [code(path), number(count)]),
+      files.map(({ path, count }) => [code(path), formatNumber(count)]),
     ),
     ...answerLines(dataset),
     ...originLines(summary, place),
@@ -93,17 +93,17 @@ export function datasetCard(summary: GenerationSummary, place: CardPlace): strin
 
 function answerLines({ answers, statuses, tools, parallelMessages, checks, failed }: GenerationSummary["dataset"]): readonly string[] {
   const called = Object.entries(tools);
-  const shown = called.slice(0, MAX_TOOLS).map(([tool, count]) => [code(tool), number(count)]);
-  const found = CHECK_NAMES.map((name) => [CHECK_WORDS[name][1], number(checks[name])]);
+  const shown = called.slice(0, MAX_TOOLS).map(([tool, count]) => [code(tool), formatNumber(count)]);
+  const found = CHECK_NAMES.map((name) => [CHECK_LABELS[name][1], formatNumber(checks[name])]);
   return [
     "",
     "## Answers",
     "",
     "Where the answers of tools came from. An origin other than `live` means that no real system answered.",
     "",
-    ...table(["source", "answers"], counted(answers)),
+    ...table(["source", "answers"], countRows(answers)),
     "",
-    ...table(["status", "calls"], counted(statuses)),
+    ...table(["status", "calls"], countRows(statuses)),
     "",
     "## Tools",
     "",
@@ -114,20 +114,20 @@ function answerLines({ answers, statuses, tools, parallelMessages, checks, faile
     "",
     ...table(
       ["found", "count"],
-      [...found, ["conversations that broke off with an error", number(failed)], ["messages with several calls", number(parallelMessages)]],
+      [...found, ["conversations that broke off with an error", formatNumber(failed)], ["messages with several calls", formatNumber(parallelMessages)]],
     ),
   ];
 }
 
 function originLines(
   { dataset: { seed, plan }, notes, writing }: GenerationSummary,
-  { format, kind, weights = false }: CardPlace,
+  { format, kind, weights = false }: CardDetails,
 ): readonly string[] {
   const settings = [
     ["plan", `${kind}, fingerprint ${code(plan)}`],
     ["seed", code(seed)],
     ["format", code(format)],
-    ["texts", textsBy(kind, writing !== undefined)],
+    ["texts", describeTextSource(kind, writing !== undefined)],
     ...(weights ? [WEIGHTS] : []),
   ];
   const remarks = notes.map((note) => `- ${note}`);
@@ -148,15 +148,15 @@ const LICENSE = [
   "",
 ];
 
-function textsBy(kind: ConversationPlan["kind"], isWrittenByModel: boolean): string {
+function describeTextSource(kind: ConversationPlan["kind"], isWrittenByModel: boolean): string {
   if (kind === "recorded") return isWrittenByModel ? "recorded sessions; missing last answers by a model" : "recorded sessions";
   if (kind === "played") return "users: templates; assistant: a model";
   if (isWrittenByModel) return "a model, held to the values of calls and results";
   return kind === "scripted" ? "templates, answers by code where those have none" : "code";
 }
 
-function counted(counts: Readonly<Record<string, number>>): readonly (readonly string[])[] {
-  return Object.entries(counts).map(([word, count]) => [cell(word), number(count)]);
+function countRows(counts: Readonly<Record<string, number>>): readonly (readonly string[])[] {
+  return Object.entries(counts).map(([word, count]) => [cell(word), formatNumber(count)]);
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {

@@ -1,9 +1,9 @@
 /** Makes the plan of a generation from the command line. */
-import { standInsOf } from "../../../config/build/build-answers.ts";
-import { configuredLoop } from "../../../config/build/build-model.ts";
+import { listStandIns } from "../../../config/build/build-answers.ts";
+import { toLoopOptions } from "../../../config/build/build-model.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
 import { ToolError } from "../../../core/error.ts";
-import { isReal } from "../../../core/answer-source.ts";
+import { isRealSource } from "../../../core/answer-source.ts";
 import { SAMPLE_KINDS, type ConversationPlan } from "../../../generate/conversations/conversation-plan.ts";
 import type { ConversationTemplate } from "../../../generate/conversations/conversation-template.ts";
 import { modelWriter } from "../../../generate/conversations/model-writer.ts";
@@ -12,12 +12,12 @@ import type { ConversationWriter } from "../../../generate/conversations/convers
 import type { RecordedSource } from "../../../generate/conversations/recorded/recorded-plan.ts";
 import type { Redaction } from "../../../generate/conversations/recorded/redaction.ts";
 import type { UsageMeter } from "../../../model/usage-meter.ts";
-import { wordOf } from "../../command-line.ts";
+import { parseChoice } from "../../command-line.ts";
 import { readTemplates } from "../../../generate/conversations/read-templates.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import type { CommandContext } from "../../command.ts";
 import { readInput } from "../../input/read-input.ts";
-import { chosenModel } from "../chat/chosen-model.ts";
+import { chooseModel } from "../chat/chosen-model.ts";
 
 const DEFAULT_COUNT = 10;
 
@@ -53,7 +53,7 @@ export type Material =
   | { readonly kind: "templates"; readonly templates: readonly ConversationTemplate[] }
   | { readonly kind: "recordings"; readonly recordings: readonly RecordedSource[]; readonly redact: Redaction | undefined };
 
-export interface PlanParts {
+export interface PlanInputs {
   readonly config: LoadedConfig;
   readonly material: Material;
   /** The clock of the generation, so that it does not skip time while a model is asked. */
@@ -63,57 +63,57 @@ export interface PlanParts {
 /**
  * Makes the plan. Without a file, tools are drawn, and the model of `--model` writes the texts. A model plays a file that has no assistant lines.
  *
- * @throws ToolError as `chosenModel` does; `invalid_argument` for an unknown `--sample`
+ * @throws ToolError as `chooseModel` does; `invalid_argument` for an unknown `--sample`
  */
-export function planFor(context: CommandContext, { config, material, clock }: PlanParts): ChosenPlan {
+export function createPlan(context: CommandContext, { config, material, clock }: PlanInputs): ChosenPlan {
   const { count, calls, model, sample } = context.options;
-  if (material.kind === "recordings") return recordedPlan(context, { config, material, clock });
+  if (material.kind === "recordings") return createRecordedPlan(context, { config, material, clock });
   if (material.kind === "drawn") {
-    const kind = sample === undefined ? undefined : wordOf("sample", sample, SAMPLE_KINDS);
+    const kind = sample === undefined ? undefined : parseChoice("sample", sample, SAMPLE_KINDS);
     const drawn = { kind: "sampled", count: count ?? DEFAULT_COUNT, ...omitUndefined({ calls, sample: kind }) } as const;
     if (model === undefined) return { plan: drawn, meter: undefined };
-    const { writer, meter } = writtenBy(context, { config, clock });
+    const { writer, meter } = createWriter(context, { config, clock });
     return { plan: { ...drawn, writer }, meter };
   }
   const { templates } = material;
   const isScripted = templates.some(({ messages }) => messages.some(({ role }) => role === "assistant"));
   if (isScripted && model === undefined) return { plan: { kind: "scripted", templates, ...omitUndefined({ count }) }, meter: undefined };
-  const chosen = chosenModel(context, config);
-  const { system: _asked, ...options } = configuredLoop(chosen.config, config.config.loop);
+  const chosen = chooseModel(context, config);
+  const { system: _asked, ...options } = toLoopOptions(chosen.config, config.config.loop);
   const loop = { ...options, ...omitUndefined({ system: config.config.loop.system }) };
   const plan = { kind: "played", templates, model: clock.attend(chosen.model), loop, ...omitUndefined({ count }) } as const;
   return { plan, meter: chosen.meter };
 }
 
 /** Makes the writer that asks the model of `--model`. */
-function writtenBy(
+function createWriter(
   context: CommandContext,
-  { config, clock }: Pick<PlanParts, "config" | "clock">,
+  { config, clock }: Pick<PlanInputs, "config" | "clock">,
 ): { readonly writer: ConversationWriter; readonly meter: UsageMeter } {
-  const { model, meter, config: chosen } = chosenModel(context, config);
+  const { model, meter, config: chosen } = chooseModel(context, config);
   const { maxOutputTokens, temperature, reasoningEffort } = chosen;
   const options = omitUndefined({ maxOutputTokens, temperature, reasoningEffort });
   return { writer: modelWriter({ model: clock.attend(model), ...options }), meter };
 }
 
-function recordedPlan(
+function createRecordedPlan(
   context: CommandContext,
-  { config, material, clock }: PlanParts & { readonly material: Material & { readonly kind: "recordings" } },
+  { config, material, clock }: PlanInputs & { readonly material: Material & { readonly kind: "recordings" } },
 ): ChosenPlan {
   const { simulation, retry } = config.config;
   const { count, model, seed = simulation?.seed } = context.options;
   const { recordings, redact } = material;
   const rules = simulation?.faults ?? [];
   const faults = rules.length === 0 ? undefined : { rules, ...omitUndefined({ seed }) };
-  const written = model === undefined ? undefined : writtenBy(context, { config, clock });
+  const written = model === undefined ? undefined : createWriter(context, { config, clock });
   const parts = omitUndefined({ redact, count, faults, retry, writer: written?.writer });
   return { plan: { kind: "recorded", recordings, clock, ...parts }, meter: written?.meter };
 }
 
 /** Whether every answer is available at once, apart from those of models, which the virtual clock waits for: no tool is real. */
-export function takesNoTime(loaded: LoadedConfig, { kind }: ConversationPlan): boolean {
+export function answersInstantly(loaded: LoadedConfig, { kind }: ConversationPlan): boolean {
   if (kind === "recorded") return true;
-  const sources = [...(loaded.config.simulation?.sources ?? []).flatMap(({ from }) => from), ...standInsOf(loaded)];
+  const sources = [...(loaded.config.simulation?.sources ?? []).flatMap(({ from }) => from), ...listStandIns(loaded)];
   const engines = [...loaded.config.engines.values()];
-  return !engines.some(({ type }) => type === "other") && !sources.some(isReal);
+  return !engines.some(({ type }) => type === "other") && !sources.some(isRealSource);
 }

@@ -6,14 +6,14 @@ import type { Store } from "../../../core/store.ts";
 import type { RecordedSource } from "../../../generate/conversations/recorded/recorded-plan.ts";
 import { REDACTED_KINDS, type Redaction } from "../../../generate/conversations/recorded/redaction.ts";
 import { storedEvents } from "../../../session/read-events.ts";
-import { wordOf } from "../../command-line.ts";
+import { parseChoice } from "../../command-line.ts";
 import type { CommandContext } from "../../command.ts";
 import { allSessions, withSession } from "../../open/open-store.ts";
-import { inFile, readRecordedEvents } from "../../input/read-recorded-events.ts";
+import { withFileName, readRecordedEvents } from "../../input/read-recorded-events.ts";
 import { readPieces } from "../../input/read-input.ts";
 
 /** Whether to generate from recorded conversations. @throws ToolError `invalid_argument` for options that do not fit that */
-export function isRecorded({ options, args }: CommandContext): boolean {
+export function usesRecordings({ options, args }: CommandContext): boolean {
   const { from, fromStore, redact, store } = options;
   const isAsked = from.length > 0 || fromStore;
   if (!isAsked) {
@@ -39,10 +39,10 @@ export function isRecorded({ options, args }: CommandContext): boolean {
 }
 
 /** Reads `--redact secrets,emails`, `all` or `none`. @throws ToolError `invalid_argument` for another word */
-export function redactionOf({ options }: CommandContext): Redaction | undefined {
+export function parseRedaction({ options }: CommandContext): Redaction | undefined {
   const words = options.redact
     .flatMap((text) => text.split(","))
-    .map((word) => wordOf("redact", word.trim(), ["all", "none", ...REDACTED_KINDS]));
+    .map((word) => parseChoice("redact", word.trim(), ["all", "none", ...REDACTED_KINDS]));
   if (words.length === 0) return undefined;
   if (words.includes("none")) {
     if (words.length > 1)
@@ -53,29 +53,29 @@ export function redactionOf({ options }: CommandContext): Redaction | undefined 
 }
 
 /** Returns the files of `--from`, and of the arguments after it. @throws ToolError, as a rejection, as reading standard input does */
-export async function recordingFiles(context: CommandContext): Promise<readonly RecordedSource[]> {
+export async function recordingSources(context: CommandContext): Promise<readonly RecordedSource[]> {
   const files = [...context.options.from, ...context.args];
   if (files.filter((file) => file === "-").length > 1)
     throw new ToolError("invalid_argument", "Standard input is named more than once.", { hint: "It can hold one recording only." });
-  return await Promise.all(files.map((file) => fileSource(context, file)));
+  return await Promise.all(files.map((file) => recordingSource(context, file)));
 }
 
-async function fileSource(context: CommandContext, file: string): Promise<RecordedSource> {
-  if (file !== "-") return { name: file, events: () => fileEvents(context, file) };
+async function recordingSource(context: CommandContext, file: string): Promise<RecordedSource> {
+  if (file !== "-") return { name: file, events: () => readRecordingEvents(context, file) };
   const events = await readRecordedEvents(context, file); // standard input can be read only once
   return { name: "standard input", events: () => events };
 }
 
-async function* fileEvents(context: CommandContext, file: string): AsyncGenerator<SessionEvent, void, undefined> {
+async function* readRecordingEvents(context: CommandContext, file: string): AsyncGenerator<SessionEvent, void, undefined> {
   try {
     yield* (await readRecording(readPieces(context, file))).events;
   } catch (thrown: unknown) {
-    throw inFile(ToolError.fromUnknown(thrown), file);
+    throw withFileName(ToolError.fromUnknown(thrown), file);
   }
 }
 
 /** Returns the sessions that the arguments name, else all of the store, the oldest first. @throws ToolError `not_found`, as a rejection */
-export async function storedSources({ args }: CommandContext, store: Store): Promise<readonly RecordedSource[]> {
+export async function sessionSources({ args }: CommandContext, store: Store): Promise<readonly RecordedSource[]> {
   const ids: string[] = [];
   for (const id of new Set(args)) {
     await withSession(store, id, () => store.read(id, { limit: 1 }));

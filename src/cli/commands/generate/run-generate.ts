@@ -1,27 +1,27 @@
 /** Generates conversations as the command line says. Resolves to the exit code. */
-import { totalOf, type ModelTotals, type UsageMeter } from "../../../model/usage-meter.ts";
-import { standInsOf } from "../../../config/build/build-answers.ts";
+import { sumMeters, type ModelTotals, type UsageMeter } from "../../../model/usage-meter.ts";
+import { listStandIns } from "../../../config/build/build-answers.ts";
 import { ERROR_CODES } from "../../../core/error-codes.ts";
 import { ToolError, type ErrorInfo } from "../../../core/error.ts";
 import { generateConversations, type GenerateOptions } from "../../../generate/conversations/generate-conversations.ts";
 import type { GenerationProgress, GenerationSummary } from "../../../generate/conversations/generation-summary.ts";
 import { type VirtualClock, virtualClock } from "../../../generate/conversations/virtual-clock.ts";
 import type { CommandContext } from "../../command.ts";
-import { drained } from "../../terminal/drained.ts";
+import { waitForDrain } from "../../terminal/drained.ts";
 import { TRAJECTORY_FORMATS } from "../../../generate/conversations/trajectory-formats.ts";
-import { wordOf } from "../../command-line.ts";
+import { parseChoice } from "../../command-line.ts";
 import type { ConversationPlan } from "../../../generate/conversations/conversation-plan.ts";
 import { cardFileOf, checkCardFile, writeCard } from "./dataset-card.ts";
-import { planFor, readTemplateFile, takesNoTime, type Material } from "./generation-plan.ts";
-import { isRecorded, recordingFiles, redactionOf, storedSources } from "./recorded-sources.ts";
+import { createPlan, readTemplateFile, answersInstantly, type Material } from "./generation-plan.ts";
+import { usesRecordings, recordingSources, parseRedaction, sessionSources } from "./recorded-sources.ts";
 import { progressText, summaryLines } from "./generation-words.ts";
 import { withRuntime, type OpenRuntime, type WithRuntimeOptions } from "../../open/open-runtime.ts";
 import { withStore } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
-import { refuseInputs } from "../../input/refuse-inputs.ts";
+import { checkOutputPaths } from "../../input/refuse-inputs.ts";
 import { safeJsonText, safeText } from "../../terminal/terminal-text.ts";
-import { testFileOf } from "../../../generate/conversations/trajectory-parts.ts";
+import { testFilePath } from "../../../generate/conversations/trajectory-parts.ts";
 
 export async function runGenerate(context: CommandContext): Promise<number> {
   const { out, format = "neutral" } = context.options;
@@ -29,17 +29,17 @@ export async function runGenerate(context: CommandContext): Promise<number> {
     throw new ToolError("invalid_argument", "haft generate needs --out: the file that the conversations go to.", {
       hint: "For example: haft generate --out train.jsonl. With --out - they go to standard output.",
     });
-  const known = wordOf("format", format, TRAJECTORY_FORMATS);
-  const split = splitOf(context);
+  const known = parseChoice("format", format, TRAJECTORY_FORMATS);
+  const split = parseSplit(context);
   const card = out === "-" ? undefined : cardFileOf(out);
-  const make = async (material: Material): Promise<Made> => {
+  const make = async (material: Material): Promise<GenerationOutcome> => {
     const clock = virtualClock();
     const meters: UsageMeter[] = [];
     const options: WithRuntimeOptions = {
       clock,
       // fails before anything is started if a name is wrong or a key is missing
-      onConfig: (config) => void planFor(context, { config, material, clock }),
-      otherwise: standInsOf,
+      onConfig: (config) => void createPlan(context, { config, material, clock }),
+      otherwise: listStandIns,
       onModel: (model) => clock.attend(model),
       onMeter: (meter) => void meters.push(meter),
       mayLackConfig: material.kind === "recordings",
@@ -47,28 +47,28 @@ export async function runGenerate(context: CommandContext): Promise<number> {
     if (out !== "-") await checkCardFile(out);
     return await withRuntime(context, options, (open) => generate(context, { open, clock, meters, material, out, format: known, split }));
   };
-  const what = isRecorded(context) ? "the recording" : "the file of the templates";
+  const what = usesRecordings(context) ? "the recording" : "the file of the templates";
   const inputs = context.args.map((path) => ({ what, path }));
-  await refuseInputs(context, { paths: out === "-" ? [] : [out, testFileOf(out)], named: "--out names", inputs });
+  await checkOutputPaths(context, { paths: out === "-" ? [] : [out, testFilePath(out)], named: "--out names", inputs });
   const { summary, usage, kind } = await withMaterial(context, make);
   if (card !== undefined) await writeCard(summary, { out, format: known, kind, weights: context.options.weights });
-  tell(context, summary, { file: out, card, usage });
-  if (summary.stopped !== undefined) throw stopOf(context, { stopped: summary.stopped, summary, out });
+  printSummary(context, summary, { file: out, card, usage });
+  if (summary.stopped !== undefined) throw stoppedError(context, { stopped: summary.stopped, summary, out });
   return summary.failed === 0 ? 0 : ERROR_CODES.execution_failed.exit;
 }
 
 /** Reads the material for the conversations, and keeps its store open while they are made. */
-async function withMaterial(context: CommandContext, make: (material: Material) => Promise<Made>): Promise<Made> {
-  if (!isRecorded(context)) return await make(await readTemplateFile(context));
-  const redact = redactionOf(context);
-  if (!context.options.fromStore) return await make({ kind: "recordings", recordings: await recordingFiles(context), redact });
+async function withMaterial(context: CommandContext, make: (material: Material) => Promise<GenerationOutcome>): Promise<GenerationOutcome> {
+  if (!usesRecordings(context)) return await make(await readTemplateFile(context));
+  const redact = parseRedaction(context);
+  if (!context.options.fromStore) return await make({ kind: "recordings", recordings: await recordingSources(context), redact });
   return await withStore(context, { readOnly: true }, async (store) =>
-    make({ kind: "recordings", recordings: await storedSources(context, store), redact }),
+    make({ kind: "recordings", recordings: await sessionSources(context, store), redact }),
   );
 }
 
 /** Reads `--split`. @throws ToolError `invalid_argument` for a value that is not a share, and without an output file to put a second one next to */
-function splitOf({ options: { split, out } }: CommandContext): number {
+function parseSplit({ options: { split, out } }: CommandContext): number {
   if (split === undefined) return 0;
   const share = Number(split);
   if (split.trim() === "" || !(share >= 0 && share <= 1))
@@ -80,7 +80,7 @@ function splitOf({ options: { split, out } }: CommandContext): number {
   return share;
 }
 
-interface Generating extends Required<Pick<GenerateOptions, "format" | "split">> {
+interface GenerationContext extends Required<Pick<GenerateOptions, "format" | "split">> {
   readonly open: OpenRuntime;
   /** The clock of the runtime. */
   readonly clock: VirtualClock;
@@ -90,7 +90,7 @@ interface Generating extends Required<Pick<GenerateOptions, "format" | "split">>
   readonly out: string;
 }
 
-interface Made {
+interface GenerationOutcome {
   readonly summary: GenerationSummary;
   readonly usage: ModelTotals | undefined;
   readonly kind: ConversationPlan["kind"];
@@ -98,32 +98,32 @@ interface Made {
 
 async function generate(
   context: CommandContext,
-  { open: { runtime, config }, clock, meters, material, out, format, split }: Generating,
-): Promise<Made> {
+  { open: { runtime, config }, clock, meters, material, out, format, split }: GenerationContext,
+): Promise<GenerationOutcome> {
   const { concurrency, tools, overwrite, noParallelCalls, weights } = context.options;
   const seed = context.options.seed ?? config.config.simulation?.seed;
   const progress = new Progress(context.err);
-  const { plan, meter } = planFor(context, { config, material, clock });
+  const { plan, meter } = createPlan(context, { config, material, clock });
   const usage = (): ModelTotals | undefined => usageOf(meter, meters);
-  const watch = new Watch(progress, usage);
+  const watch = new ProgressReporter(progress, usage);
   try {
     const options: GenerateOptions = {
       runtime,
       plan,
-      out: out === "-" ? { write: (line) => writeOut(context, progress, line) } : out,
+      out: out === "-" ? { write: (line) => writeLine(context, progress, line) } : out,
       format,
       split,
       overwrite,
       parallelCalls: !noParallelCalls,
       weights,
-      label: labelOf(config, plan),
+      label: configurationLabel(config, plan),
       signal: context.signal,
-      onProgress: (state) => watch.tell(state),
+      onProgress: (state) => watch.report(state),
       ...(tools.length === 0 ? {} : { allow: { allow: tools } }),
       ...omitUndefined({ concurrency, seed }),
     };
     const run = (): Promise<GenerationSummary> => generateConversations(options);
-    const summary = await (takesNoTime(config, plan) ? clock.fastForward(run) : run());
+    const summary = await (answersInstantly(config, plan) ? clock.fastForward(run) : run());
     return { summary, usage: usage(), kind: plan.kind };
   } finally {
     progress.clear();
@@ -133,19 +133,19 @@ async function generate(
 /** Returns the usage of all models; undefined if no model writes or answers, and no other one was asked. */
 function usageOf(meter: UsageMeter | undefined, others: readonly UsageMeter[]): ModelTotals | undefined {
   const meters = meter === undefined ? others : [meter, ...others];
-  const total = totalOf(meters, meters[0]?.currency ?? "USD");
+  const total = sumMeters(meters, meters[0]?.currency ?? "USD");
   return meter === undefined && total.requests === 0 ? undefined : total;
 }
 
-async function writeOut(context: CommandContext, progress: Progress, line: string): Promise<void> {
-  await drained(context);
+async function writeLine(context: CommandContext, progress: Progress, line: string): Promise<void> {
+  await waitForDrain(context);
   const { out } = context;
   if (out.isTerminal) progress.clear();
   out.write(out.isTerminal ? safeJsonText(line) : line);
 }
 
 /** Prints the progress, with rates since the generation began. */
-class Watch {
+class ProgressReporter {
   readonly #progress: Progress;
   readonly #usage: () => ModelTotals | undefined;
   readonly #startedAt = performance.now();
@@ -156,18 +156,18 @@ class Watch {
     this.#usage = usage;
   }
 
-  tell(state: GenerationProgress): void {
+  report(state: GenerationProgress): void {
     const madeBefore = (this.#madeBefore ??= state.done - 1);
-    this.#progress.tell(() => progressText(state, { madeBefore, elapsedMs: performance.now() - this.#startedAt, usage: this.#usage() }));
+    this.#progress.show(() => progressText(state, { madeBefore, elapsedMs: performance.now() - this.#startedAt, usage: this.#usage() }));
   }
 }
 
 /** Returns the parts of the configuration that decide how tools are answered and how a model is asked. */
-function labelOf({ config: { simulation, loop } }: OpenRuntime["config"], { kind }: GenerateOptions["plan"]): string {
+function configurationLabel({ config: { simulation, loop } }: OpenRuntime["config"], { kind }: GenerateOptions["plan"]): string {
   return JSON.stringify([simulation ?? null, kind === "played" ? loop : null]);
 }
 
-function tell(
+function printSummary(
   { out, err, options }: CommandContext,
   summary: GenerationSummary,
   { file, card, usage }: { readonly file: string; readonly card: string | undefined; readonly usage: ModelTotals | undefined },
@@ -186,7 +186,7 @@ function tell(
 }
 
 /** Makes the error that says why the generation ended early, and how to continue. */
-function stopOf(
+function stoppedError(
   { signal }: CommandContext,
   { stopped, summary, out }: { readonly stopped: ErrorInfo; readonly summary: GenerationSummary; readonly out: string },
 ): ToolError {

@@ -2,16 +2,16 @@
 import { systemPorts } from "../../../core/system-ports.ts";
 import type { JobKey, StoredJob } from "../../../core/job-store.ts";
 import type { Store } from "../../../core/store.ts";
-import { pause } from "../../../processes/pause.ts";
+import { sleep } from "../../../processes/pause.ts";
 import { cancelStoredJob } from "../../../runtime/stored-jobs.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { jobNow, jobOf } from "./job-words.ts";
+import { reloadJob, findJob } from "./job-words.ts";
 
 /** How long to wait for the process that runs the job, in milliseconds. */
-const PATIENCE_MS = 5_000;
-const LOOK_MS = 100;
+const MAX_CANCEL_WAIT_MS = 5_000;
+const POLL_MS = 100;
 const REASON = "a person cancelled the job with haft jobs cancel";
 
 export const cancelJob: Command = {
@@ -35,10 +35,10 @@ export const cancelJob: Command = {
 
 async function cancel(context: CommandContext, store: Store): Promise<void> {
   const { out, options } = context;
-  const { id, sessionId } = await jobOf(context, store);
+  const { id, sessionId } = await findJob(context, store);
   const at = systemPorts.clock.wallTime();
   const outcome = await cancelStoredJob(store, { id, sessionId }, { reason: REASON, at });
-  const job = outcome === "asked" ? await whenObeyed(context, store, { id, sessionId }) : await jobNow({ id, sessionId }, store);
+  const job = outcome === "asked" ? await waitForCancellation(context, store, { id, sessionId }) : await reloadJob({ id, sessionId }, store);
   const { state, endedAt, openedBy } = job;
   if (options.json) return out.writeJson({ id, sessionId, state });
   const name = safeText(id);
@@ -49,13 +49,13 @@ async function cancel(context: CommandContext, store: Store): Promise<void> {
 }
 
 /** Returns the job once it has ended, or as it is after `PATIENCE_MS`. */
-async function whenObeyed(context: CommandContext, store: Store, key: JobKey): Promise<StoredJob> {
+async function waitForCancellation(context: CommandContext, store: Store, key: JobKey): Promise<StoredJob> {
   const { clock } = systemPorts;
-  const endsAt = clock.now() + PATIENCE_MS;
+  const endsAt = clock.now() + MAX_CANCEL_WAIT_MS;
   for (;;) {
-    const job = await jobNow(key, store);
+    const job = await reloadJob(key, store);
     if (job.endedAt !== undefined || clock.now() >= endsAt) return job;
-    await pause(clock, LOOK_MS, context.signal);
+    await sleep(clock, POLL_MS, context.signal);
     context.signal.throwIfAborted();
   }
 }

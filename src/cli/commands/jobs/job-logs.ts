@@ -4,15 +4,15 @@ import type { SessionEvent } from "../../../core/event.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import type { JobKey, StoredJob } from "../../../core/job-store.ts";
 import type { Store } from "../../../core/store.ts";
-import { pause } from "../../../processes/pause.ts";
+import { sleep } from "../../../processes/pause.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { drained } from "../../terminal/drained.ts";
+import { waitForDrain } from "../../terminal/drained.ts";
 import { withStore } from "../../open/open-store.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 import { JobLog } from "./job-log.ts";
-import { STATE_STYLES, jobNow, jobOf, leftBehind } from "./job-words.ts";
+import { STATE_STYLES, reloadJob, findJob, abandonedJobError } from "./job-words.ts";
 
-const LOOK_MS = 250;
+const POLL_MS = 250;
 
 type Output = SessionEvent & { readonly type: "job-output" };
 
@@ -31,10 +31,10 @@ export const jobLogs: Command = {
   examples: ["haft jobs logs call_1", "haft jobs logs call_1 -f"],
   async run(context) {
     return withStore(context, { readOnly: true }, async (store) => {
-      const job = await jobOf(context, store);
+      const job = await findJob(context, store);
       const { options, signal } = context;
       try {
-        return options.follow ? await follow(context, store, job) : await once(context, store, job);
+        return options.follow ? await followLog(context, store, job) : await printLog(context, store, job);
       } catch (thrown: unknown) {
         if (options.follow && signal.aborted) return ERROR_CODES.cancelled.exit; // Ctrl-C is how a user ends --follow
         throw thrown;
@@ -43,28 +43,28 @@ export const jobLogs: Command = {
   },
 };
 
-async function once(context: CommandContext, store: Store, job: StoredJob): Promise<number> {
+async function printLog(context: CommandContext, store: Store, job: StoredJob): Promise<number> {
   const printer = new OutputPrinter(context);
-  for await (const event of new JobLog(store, job).read()) if (event.type === "job-output") await printer.take(event);
+  for await (const event of new JobLog(store, job).read()) if (event.type === "job-output") await printer.print(event);
   printer.endLine();
   return 0;
 }
 
 /** Prints output until the job has ended or no process runs it. Reads the log once more after the job's row says so, to miss nothing. */
-async function follow(context: CommandContext, store: Store, key: JobKey): Promise<number> {
+async function followLog(context: CommandContext, store: Store, key: JobKey): Promise<number> {
   const { signal, err } = context;
   const printer = new OutputPrinter(context);
   const log = new JobLog(store, key);
   for (;;) {
-    const job = await jobNow(key, store);
-    for await (const event of log.read()) if (event.type === "job-output") await printer.take(event);
+    const job = await reloadJob(key, store);
+    for await (const event of log.read()) if (event.type === "job-output") await printer.print(event);
     if (job.endedAt !== undefined || job.openedBy === undefined) {
       printer.endLine();
-      if (job.endedAt === undefined) throw leftBehind(job);
+      if (job.endedAt === undefined) throw abandonedJobError(job);
       err.print(err.paint(STATE_STYLES[job.state], `the job has ended: ${job.state}`));
       return 0;
     }
-    await pause(systemPorts.clock, LOOK_MS, signal);
+    await sleep(systemPorts.clock, POLL_MS, signal);
     signal.throwIfAborted();
   }
 }
@@ -77,10 +77,10 @@ class OutputPrinter {
     this.#context = context;
   }
 
-  async take({ position, text, asks }: Output): Promise<void> {
+  async print({ position, text, asks }: Output): Promise<void> {
     const { out, options, signal } = this.#context;
     signal.throwIfAborted();
-    await drained(this.#context);
+    await waitForDrain(this.#context);
     if (options.json) return out.writeJson({ position, text, ...(asks === undefined ? {} : { asks }) });
     const shown = asks === true ? `? ${text}\n` : text;
     out.write(out.isTerminal ? safeText(shown) : shown);

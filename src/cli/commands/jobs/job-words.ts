@@ -6,7 +6,7 @@ import type { Store } from "../../../core/store.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { findStoredJob } from "../../../runtime/stored-jobs.ts";
 import type { CommandContext } from "../../command.ts";
-import { shellWord } from "../../../core/base/shell-word.ts";
+import { quoteForShell } from "../../../core/base/shell-word.ts";
 import { safeText, type Style } from "../../terminal/terminal-text.ts";
 
 export const STATE_STYLES: Readonly<Record<JobState, Style>> = {
@@ -20,7 +20,7 @@ export const STATE_STYLES: Readonly<Record<JobState, Style>> = {
 };
 
 /** Finds the job of the first argument, in the session of `--session` if given. @throws ToolError `not_found`, `ambiguous` */
-export async function jobOf({ args: [id = ""], options }: CommandContext, store: Store): Promise<StoredJob> {
+export async function findJob({ args: [id = ""], options }: CommandContext, store: Store): Promise<StoredJob> {
   try {
     return await findStoredJob(store, { id, sessionId: options.session }, systemPorts.clock.wallTime());
   } catch (thrown: unknown) {
@@ -31,13 +31,13 @@ export async function jobOf({ args: [id = ""], options }: CommandContext, store:
 }
 
 /** Returns the current row of a job, by its full key: another session may have started a job of the same id. @throws ToolError `not_found` */
-export function jobNow({ id, sessionId }: JobKey, store: Store): Promise<StoredJob> {
+export function reloadJob({ id, sessionId }: JobKey, store: Store): Promise<StoredJob> {
   return findStoredJob(store, { id, sessionId }, systemPorts.clock.wallTime());
 }
 
 /** Makes the error for a job that has not ended and whose session no process has open. */
-export function leftBehind({ id, sessionId, state }: StoredJob): ToolError {
+export function abandonedJobError({ id, sessionId, state }: StoredJob): ToolError {
   return new ToolError("unavailable", `The job ${safeText(id)} is ${state}, but no process runs it: none has its session open.`, {
-    operatorHint: `haft sessions resume ${shellWord(sessionId)} continues or ends it; haft jobs cancel ${shellWord(id)} ends it.`,
+    operatorHint: `haft sessions resume ${quoteForShell(sessionId)} continues or ends it; haft jobs cancel ${quoteForShell(id)} ends it.`,
   });
 }

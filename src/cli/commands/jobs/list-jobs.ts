@@ -7,9 +7,9 @@ import { systemPorts } from "../../../core/system-ports.ts";
 import { listStoredJobs } from "../../../runtime/list-stored-jobs.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
-import { timeText } from "../sessions/session-words.ts";
-import { columnFor, duration, oneLine, safeText } from "../../terminal/terminal-text.ts";
-import { columnsOf, padColumns } from "../../terminal/text-width.ts";
+import { formatTime } from "../sessions/session-words.ts";
+import { columnWidth, formatDuration, toOneLine, safeText } from "../../terminal/terminal-text.ts";
+import { countColumns, padColumns } from "../../terminal/text-width.ts";
 import { printList } from "../../print/print-list.ts";
 import { STATE_STYLES } from "./job-words.ts";
 
@@ -32,7 +32,7 @@ export const listJobs: Command = {
   examples: ["haft jobs list", "haft jobs list --state running --state waiting", "haft jobs list --session travel --json | jq -r .id"],
   async run(context) {
     const { session: sessionId, state, limit = DEFAULT_LIMIT } = context.options;
-    const states = state.length === 0 ? {} : { states: state.map(stateNamed) };
+    const states = state.length === 0 ? {} : { states: state.map(parseState) };
     await withStore(context, { readOnly: true }, async (store) => {
       const options = { ...(sessionId === undefined ? {} : { sessionId }), ...states, limit: limit + 1 };
       const found = await listStoredJobs(store, options, systemPorts.clock.wallTime());
@@ -43,7 +43,7 @@ export const listJobs: Command = {
 };
 
 /** Returns the state of this name. @throws ToolError `invalid_argument` */
-function stateNamed(name: string): JobState {
+function parseState(name: string): JobState {
   const state = JOB_STATES.find((one) => one === name);
   if (state !== undefined) return state;
   throw new ToolError("invalid_argument", `A job has no state ${JSON.stringify(name)}.`, {
@@ -52,27 +52,27 @@ function stateNamed(name: string): JobState {
 }
 
 function printJobs({ out }: CommandContext, jobs: readonly StoredJob[]): void {
-  const ids = jobs.map(({ id }) => oneLine(id, Infinity));
-  const idWidth = columnFor(ids, MAX_COLUMN);
-  const stateWidth = columnFor(
+  const ids = jobs.map(({ id }) => toOneLine(id, Infinity));
+  const idWidth = columnWidth(ids, MAX_COLUMN);
+  const stateWidth = columnWidth(
     jobs.map(({ state }) => state),
     MAX_COLUMN,
   );
   for (const [index, job] of jobs.entries()) {
     const id = padColumns(ids[index] ?? "", idWidth);
     const state = padColumns(job.state, stateWidth);
-    const width = columnsOf(`${id}  ${state}  `);
-    const facts = oneLine(`${timeText(job.startedAt)}  ${factsOf(job)}`, Math.max(MAX_COLUMN, out.width - width));
+    const width = countColumns(`${id}  ${state}  `);
+    const facts = toOneLine(`${formatTime(job.startedAt)}  ${formatFacts(job)}`, Math.max(MAX_COLUMN, out.width - width));
     out.print(`${out.paint("bold", id)}  ${out.paint(STATE_STYLES[job.state], state)}  ${out.paint("dim", facts)}`);
   }
 }
 
-function factsOf({ toolName, sessionId, startedAt, endedAt, openedBy, errorCode, cancelReason, starts }: StoredJob): string {
+function formatFacts({ toolName, sessionId, startedAt, endedAt, openedBy, errorCode, cancelReason, starts }: StoredJob): string {
   const unended = openedBy === undefined ? "not running" : `open in ${openedBy}`;
   return [
     toolName,
     `session ${safeText(sessionId)}`,
-    endedAt === undefined ? unended : `took ${duration(Math.max(0, endedAt - startedAt))}`,
+    endedAt === undefined ? unended : `took ${formatDuration(Math.max(0, endedAt - startedAt))}`,
     ...(errorCode === undefined ? [] : [errorCode]),
     ...(cancelReason === undefined ? [] : ["is to be cancelled"]),
     ...(starts > 1 ? [`begun ${starts} times`] : []),

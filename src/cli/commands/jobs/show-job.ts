@@ -4,11 +4,11 @@ import type { StoredJob } from "../../../core/job-store.ts";
 import type { ToolResult } from "../../../core/result.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
-import { timeText } from "../sessions/session-words.ts";
+import { formatTime } from "../sessions/session-words.ts";
 import { resultLines } from "../../print/print-result.ts";
-import { duration, oneLine, safeText, wrap } from "../../terminal/terminal-text.ts";
+import { formatDuration, toOneLine, safeText, wrap } from "../../terminal/terminal-text.ts";
 import { JobLog } from "./job-log.ts";
-import { STATE_STYLES, jobOf } from "./job-words.ts";
+import { STATE_STYLES, findJob } from "./job-words.ts";
 import { lineWidth } from "../../terminal/text-width.ts";
 
 const MAX_OUTPUT_CHARS = 2_000;
@@ -23,8 +23,8 @@ export const showJob: Command = {
   examples: ["haft jobs show call_1", "haft jobs show call_1 --session travel --json | jq .result"],
   async run(context) {
     await withStore(context, { readOnly: true }, async (store) => {
-      const job = await jobOf(context, store);
-      const story = await read(new JobLog(store, job));
+      const job = await findJob(context, store);
+      const story = await readDetails(new JobLog(store, job));
       if (context.options.json) context.out.writeJson({ ...job, ...story });
       else print(context, job, story);
     });
@@ -32,20 +32,20 @@ export const showJob: Command = {
   },
 };
 
-interface JobStory {
+interface JobDetails {
   readonly input?: unknown;
   readonly output: string;
   readonly question?: string;
   readonly result?: ToolResult;
 }
 
-async function read(log: JobLog): Promise<JobStory> {
-  let story: JobStory = { output: "" };
-  for await (const event of log.read()) story = after(story, event);
+async function readDetails(log: JobLog): Promise<JobDetails> {
+  let story: JobDetails = { output: "" };
+  for await (const event of log.read()) story = applyEvent(story, event);
   return story;
 }
 
-function after(story: JobStory, event: SessionEvent): JobStory {
+function applyEvent(story: JobDetails, event: SessionEvent): JobDetails {
   const { question: _question, ...rest } = story;
   switch (event.type) {
     case "call-start":
@@ -64,7 +64,7 @@ function after(story: JobStory, event: SessionEvent): JobStory {
   }
 }
 
-function print({ out }: CommandContext, job: StoredJob, { input, output, question, result }: JobStory): void {
+function print({ out }: CommandContext, job: StoredJob, { input, output, question, result }: JobDetails): void {
   const width = lineWidth(out);
   const { startedAt, endedAt, openedBy, cancelReason } = job;
   const fact = (name: string, value: string): void => out.print(`${out.paint("dim", name.padEnd(9))}${value}`);
@@ -72,13 +72,13 @@ function print({ out }: CommandContext, job: StoredJob, { input, output, questio
   fact("tool", safeText(job.toolName));
   fact("session", safeText(job.sessionId));
   fact("state", out.paint(STATE_STYLES[job.state], job.state));
-  fact("began", timeText(startedAt));
-  if (endedAt !== undefined) fact("ended", `${timeText(endedAt)}, after ${duration(endedAt - startedAt)}`);
+  fact("began", formatTime(startedAt));
+  if (endedAt !== undefined) fact("ended", `${formatTime(endedAt)}, after ${formatDuration(endedAt - startedAt)}`);
   else fact("run by", openedBy === undefined ? "no process, until its session is resumed" : safeText(openedBy));
   if (job.starts !== 1) fact("starts", String(job.starts));
-  if (cancelReason !== undefined) fact("cancelled", oneLine(cancelReason, width));
-  if (input !== undefined) fact("input", oneLine(JSON.stringify(input), width - 9));
-  if (question !== undefined) fact("asks", oneLine(question, width - 9));
+  if (cancelReason !== undefined) fact("cancelled", toOneLine(cancelReason, width));
+  if (input !== undefined) fact("input", toOneLine(JSON.stringify(input), width - 9));
+  if (question !== undefined) fact("asks", toOneLine(question, width - 9));
   if (output !== "") {
     const shown = output.slice(-MAX_OUTPUT_CHARS);
     out.print(

@@ -4,14 +4,14 @@ import { systemPorts } from "../../../core/system-ports.ts";
 import type { StoredJob } from "../../../core/job-store.ts";
 import type { ToolResult } from "../../../core/result.ts";
 import type { Store } from "../../../core/store.ts";
-import { pause } from "../../../processes/pause.ts";
+import { sleep } from "../../../processes/pause.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { printAnswer } from "../../print/print-answer.ts";
 import { JobLog } from "./job-log.ts";
-import { jobNow, jobOf, leftBehind } from "./job-words.ts";
+import { reloadJob, findJob, abandonedJobError } from "./job-words.ts";
 
-const LOOK_MS = 250;
+const POLL_MS = 250;
 
 export const waitForJob: Command = {
   name: "jobs wait",
@@ -27,8 +27,8 @@ export const waitForJob: Command = {
   examples: ["haft jobs wait call_1", "haft jobs wait call_1 --json | jq .output"],
   async run(context) {
     return withStore(context, { readOnly: true }, async (store) => {
-      const job = await whenEnded(context, store);
-      const result = await resultOf(store, job);
+      const job = await waitForEnd(context, store);
+      const result = await findResult(store, job);
       if (result === undefined) return 0; // the log has no result for the job
       printAnswer(context, result);
       return result.error === undefined ? 0 : ERROR_CODES[result.error.code].exit;
@@ -37,16 +37,16 @@ export const waitForJob: Command = {
 };
 
 /** Waits until the job has ended. @throws ToolError `unavailable` if no process runs it */
-async function whenEnded(context: CommandContext, store: Store): Promise<StoredJob> {
-  for (let job = await jobOf(context, store); ; job = await jobNow(job, store)) {
+async function waitForEnd(context: CommandContext, store: Store): Promise<StoredJob> {
+  for (let job = await findJob(context, store); ; job = await reloadJob(job, store)) {
     if (job.endedAt !== undefined) return job;
-    if (job.openedBy === undefined) throw leftBehind(job);
-    await pause(systemPorts.clock, LOOK_MS, context.signal);
+    if (job.openedBy === undefined) throw abandonedJobError(job);
+    await sleep(systemPorts.clock, POLL_MS, context.signal);
     context.signal.throwIfAborted();
   }
 }
 
-async function resultOf(store: Store, job: StoredJob): Promise<ToolResult | undefined> {
+async function findResult(store: Store, job: StoredJob): Promise<ToolResult | undefined> {
   for await (const event of new JobLog(store, job).read()) if (event.type === "call-end") return event.result;
   return undefined;
 }

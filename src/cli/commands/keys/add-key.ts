@@ -4,10 +4,10 @@ import { systemPorts } from "../../../core/system-ports.ts";
 import { Keys } from "../../../server/auth/keys.ts";
 import { SCOPES, type Scope } from "../../../server/auth/principal.ts";
 import type { Command } from "../../command.ts";
-import { wordOf } from "../../command-line.ts";
+import { parseChoice } from "../../command-line.ts";
 import { withStore } from "../../open/open-store.ts";
-import { timeText } from "../sessions/session-words.ts";
-import { spanOf } from "./time-span.ts";
+import { formatTime } from "../sessions/session-words.ts";
+import { parseTimeSpan } from "./time-span.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 
 export const addKey: Command = {
@@ -30,9 +30,9 @@ export const addKey: Command = {
   async run(context) {
     const { args, options, out, err } = context;
     const [name = ""] = args;
-    const scopes = options.scope.map((scope) => wordOf("scope", scope, SCOPES));
-    if (scopes.length === 0) throw noScope();
-    const ttlMs = options.expires === undefined ? undefined : ttlOf(options.expires);
+    const scopes = options.scope.map((scope) => parseChoice("scope", scope, SCOPES));
+    if (scopes.length === 0) throw noScopeError();
+    const ttlMs = options.expires === undefined ? undefined : parseTtl(options.expires);
     const key = {
       name,
       scopes,
@@ -48,13 +48,13 @@ export const addKey: Command = {
     const { id, expiresAt } = stored;
     if (options.json) out.writeJson({ id, name, key: text, scopes, ...omitUndefined({ sessionId, expiresAt }) });
     else out.write(`${text}\n`);
-    const until = expiresAt === undefined ? "" : `, until ${timeText(expiresAt)}`;
+    const until = expiresAt === undefined ? "" : `, until ${formatTime(expiresAt)}`;
     err.print(err.paint("dim", `This is the only time the key is shown. Its id is ${id}${until}.`));
     return 0;
   },
 };
 
-function noScope(): ToolError {
+function noScopeError(): ToolError {
   return new ToolError("invalid_argument", "A key needs --scope, once or several times.", {
     hint: `Scopes: ${SCOPES.join(", ")}. For example: --scope ${"read" satisfies Scope}`,
   });
@@ -63,8 +63,8 @@ function noScope(): ToolError {
 const MAX_DAYS = 3_660;
 
 /** Reads `--expires`. @throws ToolError `invalid_argument` */
-function ttlOf(text: string): number {
-  const spanMs = spanOf(text);
+function parseTtl(text: string): number {
+  const spanMs = parseTimeSpan(text);
   if (spanMs !== undefined && spanMs <= MAX_DAYS * 86_400_000) return spanMs;
   throw new ToolError("invalid_argument", `--expires takes minutes, hours or days up to ${MAX_DAYS}d, not ${JSON.stringify(text)}.`, {
     hint: "For example: --expires 30d",

@@ -5,9 +5,9 @@ import { Keys } from "../../../server/auth/keys.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { printList } from "../../print/print-list.ts";
-import { timeText } from "../sessions/session-words.ts";
-import { columnFor, oneLine, safeText } from "../../terminal/terminal-text.ts";
-import { columnsOf, padColumns } from "../../terminal/text-width.ts";
+import { formatTime } from "../sessions/session-words.ts";
+import { columnWidth, toOneLine, safeText } from "../../terminal/terminal-text.ts";
+import { countColumns, padColumns } from "../../terminal/text-width.ts";
 
 const DEFAULT_LIMIT = 100;
 const MAX_COLUMN = 40;
@@ -37,24 +37,24 @@ export const listKeys: Command = {
 };
 
 function printKeys({ out }: CommandContext, keys: readonly ListedKey[]): void {
-  const nameWidth = columnFor(
-    keys.map(({ name }) => oneLine(name, MAX_COLUMN)),
+  const nameWidth = columnWidth(
+    keys.map(({ name }) => toOneLine(name, MAX_COLUMN)),
     MAX_COLUMN,
   );
   for (const key of keys) {
-    const start = `${key.id}  ${padColumns(oneLine(key.name, MAX_COLUMN), nameWidth)}`;
-    const facts = oneLine(factsOf(key), Math.max(MAX_COLUMN, out.width - columnsOf(start) - 2));
+    const start = `${key.id}  ${padColumns(toOneLine(key.name, MAX_COLUMN), nameWidth)}`;
+    const facts = toOneLine(formatFacts(key), Math.max(MAX_COLUMN, out.width - countColumns(start) - 2));
     out.print(`${out.paint("bold", key.id)}${start.slice(key.id.length)}  ${out.paint("dim", facts)}`);
   }
 }
 
-function factsOf({ scopes, createdAt, expiresAt, revokedAt, sessionId, allow, deny }: ListedKey): string {
+function formatFacts({ scopes, createdAt, expiresAt, revokedAt, sessionId, allow, deny }: ListedKey): string {
   const isOver = expiresAt !== undefined && expiresAt <= systemPorts.clock.wallTime();
   return [
     scopes.join(" "),
-    `made ${timeText(createdAt)}`,
-    ...(revokedAt === undefined ? [] : [`revoked ${timeText(revokedAt)}`]),
-    ...(expiresAt === undefined ? [] : [`${isOver ? "expired" : "until"} ${timeText(expiresAt)}`]),
+    `made ${formatTime(createdAt)}`,
+    ...(revokedAt === undefined ? [] : [`revoked ${formatTime(revokedAt)}`]),
+    ...(expiresAt === undefined ? [] : [`${isOver ? "expired" : "until"} ${formatTime(expiresAt)}`]),
     ...(sessionId === undefined ? [] : [`session ${safeText(sessionId)}`]),
     ...(allow === undefined ? [] : [`tools ${safeText(allow.join(" "))}`]),
     ...(deny === undefined ? [] : [`not ${safeText(deny.join(" "))}`]),

@@ -6,7 +6,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 ]);
 
 /** Converts `90m`, `12h` or `30d` to milliseconds; undefined for other text, and for a span of zero. */
-export function spanOf(text: string): number | undefined {
+export function parseTimeSpan(text: string): number | undefined {
   const [, count = "", unit = ""] = /^(\d{1,7})([mhd])$/u.exec(text) ?? [];
   const spanMs = Number(count) * (UNITS.get(unit) ?? 0);
   return spanMs > 0 ? spanMs : undefined;

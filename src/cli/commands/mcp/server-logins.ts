@@ -11,7 +11,7 @@ import type { CommandContext } from "../../command.ts";
 import { stateFolder } from "../../open/state-folder.ts";
 
 /** Makes the logins of one configuration file alone: elsewhere, a user of the same id may be another person. They have no pages yet. */
-export function loginsOf({ environment }: CommandContext, config: LoadedConfig, ports: LoginsBuildOptions["ports"]): UserLogins {
+export function createLogins({ environment }: CommandContext, config: LoadedConfig, ports: LoginsBuildOptions["ports"]): UserLogins {
   // without login servers no state folder is needed, which a user without a home folder lacks
   if (loginServers(config).length === 0) return buildLogins(config, { ports });
   const folder = join(stateFolder(environment), "logins", hash("sha256", join(config.folder, basename(config.path))).slice(0, 16));
@@ -28,7 +28,7 @@ export function checkLoginPages(config: LoadedConfig, host: string): void {
 }
 
 /** Starts to serve the login pages. @param listenedAt the address of the server */
-export function servePages(logins: UserLogins, config: LoadedConfig, listenedAt: string): void {
+export function serveLoginPages(logins: UserLogins, config: LoadedConfig, listenedAt: string): void {
   logins.serveAt(loginOrigin(config) ?? new URL(listenedAt).origin);
 }
 

@@ -8,7 +8,7 @@ import { plural } from "../../../core/base/wording.ts";
 import { recordedAnswer, type RecordedAnswer } from "../../../testing/recorded-toolset.ts";
 import type { CommandContext } from "../../command.ts";
 import { Progress } from "../../terminal/progress.ts";
-import { oneLine, safeText } from "../../terminal/terminal-text.ts";
+import { toOneLine, safeText } from "../../terminal/terminal-text.ts";
 import { lineWidth } from "../../terminal/text-width.ts";
 
 export interface ComparedCall {
@@ -21,7 +21,7 @@ export interface ComparedCall {
 
 const INDENT = "        ";
 
-export class ReplayCheck {
+export class RecordingComparison {
   readonly #context: CommandContext;
   readonly #progress: Progress;
   readonly #total: number;
@@ -34,19 +34,19 @@ export class ReplayCheck {
     this.#total = total;
   }
 
-  take(compared: ComparedCall): void {
+  compare(compared: ComparedCall): void {
     const replayed = recordedAnswer(compared.result);
     const same = canonicalJson(copyJson(compared.recorded).value) === canonicalJson(copyJson(replayed).value);
     this.#done++;
     if (!same) this.#differing++;
-    this.#progress.tell(() => `replaying: ${this.#done} of ${plural(this.#total, "call")}`);
+    this.#progress.show(() => `replaying: ${this.#done} of ${plural(this.#total, "call")}`);
     const { options, out } = this.#context;
     if (options.json) out.writeJson({ name: compared.call.name, same, recorded: compared.recorded, replayed });
     else if (!same) this.#print(compared, replayed);
   }
 
   /** Prints the conclusion. Returns the number of results that differ. */
-  finish(): number {
+  printConclusion(): number {
     this.#progress.clear();
     const { options, out } = this.#context;
     if (!options.json) {
@@ -64,13 +64,13 @@ export class ReplayCheck {
     this.#progress.clear();
     const { out } = this.#context;
     const width = lineWidth(out) - INDENT.length - "recorded: ".length;
-    const input = oneLine(valueText(call.input as JsonValue | undefined), width); // a recorded call is JSON
+    const input = toOneLine(valueText(call.input as JsonValue | undefined), width); // a recorded call is JSON
     out.print(`${out.paint("red", "✗")} #${number}  ${safeText(call.name)}  ${out.paint("dim", input)}`);
-    out.print(`${INDENT}recorded: ${oneLine(spell(recorded), width)}\n${INDENT}now:      ${oneLine(spell(replayed), width)}`);
+    out.print(`${INDENT}recorded: ${toOneLine(formatAnswer(recorded), width)}\n${INDENT}now:      ${toOneLine(formatAnswer(replayed), width)}`);
   }
 }
 
-function spell(answer: RecordedAnswer): string {
+function formatAnswer(answer: RecordedAnswer): string {
   if (answer.error !== undefined) return `${answer.name}: ${answer.error}`;
   return `${answer.name}: ${valueText(answer.output ?? copyJson(answer.content ?? null).value)}`;
 }

@@ -1,9 +1,9 @@
 /** `haft schedules list`: the schedules of the most recently used sessions. */
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
-import { timeText } from "../sessions/session-words.ts";
-import { columnFor, oneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
-import { columnsOf, padColumns } from "../../terminal/text-width.ts";
+import { formatTime } from "../sessions/session-words.ts";
+import { columnWidth, toOneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { countColumns, padColumns } from "../../terminal/text-width.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { findSchedules, type StoredSchedule } from "./stored-schedules.ts";
 
@@ -37,21 +37,21 @@ function print({ options, out, err }: CommandContext, schedules: readonly Stored
     for (const { session: _session, ...schedule } of schedules) out.writeJson(schedule);
     return;
   }
-  const ids = schedules.map(({ id }) => oneLine(id, Infinity));
-  const idWidth = columnFor(ids, MAX_COLUMN);
+  const ids = schedules.map(({ id }) => toOneLine(id, Infinity));
+  const idWidth = columnWidth(ids, MAX_COLUMN);
   for (const [index, schedule] of schedules.entries()) {
     const id = padColumns(ids[index] ?? "", idWidth);
     const state = schedule.error !== undefined ? "stopped" : schedule.paused === true ? "paused" : "active";
-    const facts = oneLine(factsOf(schedule), Math.max(MAX_COLUMN, out.width - columnsOf(`${id}  ${state}  `)));
+    const facts = toOneLine(formatFacts(schedule), Math.max(MAX_COLUMN, out.width - countColumns(`${id}  ${state}  `)));
     const style = state === "active" ? "green" : "yellow";
     out.print(`${out.paint("bold", id)}  ${out.paint(style, state)}  ${out.paint("dim", facts)}`);
   }
-  const note = noteOf(schedules);
+  const note = formatNote(schedules);
   if (note !== undefined) err.print(err.paint("dim", note));
 }
 
 /** Returns a line about what the store does not know of these schedules; undefined if it knows all. */
-function noteOf(schedules: readonly StoredSchedule[]): string | undefined {
+function formatNote(schedules: readonly StoredSchedule[]): string | undefined {
   if (schedules.length === 0) return "no schedules in the store: one that a program declares is there once its agent has run";
   const open = schedules.filter(({ declared, openedBy }) => declared === true && openedBy !== undefined);
   if (open.length === 0) return undefined;
@@ -61,12 +61,12 @@ function noteOf(schedules: readonly StoredSchedule[]): string | undefined {
 
 /** Says when the schedule is due. */
 function dueWords({ nextAt, error, paused }: StoredSchedule): string {
-  if (nextAt !== undefined) return timeText(nextAt);
+  if (nextAt !== undefined) return formatTime(nextAt);
   if (error !== undefined) return "when it is declared again";
   return paused === true ? "when it is resumed" : "never";
 }
 
-function factsOf(schedule: StoredSchedule): string {
+function formatFacts(schedule: StoredSchedule): string {
   const { settings, sessionId, openedBy, sent } = schedule;
   return [
     dueWords(schedule),

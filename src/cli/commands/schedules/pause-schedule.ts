@@ -7,9 +7,9 @@ import { pauseStoredTrigger } from "../../../runtime/stored-triggers.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { TOKEN_VARIABLE } from "../../open/server-access-options.ts";
-import { timeText } from "../sessions/session-words.ts";
+import { formatTime } from "../sessions/session-words.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { findSchedules, scheduleOfLine, type ScheduleSource, type StoredSchedule } from "./stored-schedules.ts";
+import { findSchedules, findNamedSchedule, type ScheduleSource, type StoredSchedule } from "./stored-schedules.ts";
 
 export const pauseSchedule: Command = {
   name: "schedules pause",
@@ -47,14 +47,14 @@ export const resumeSchedule: Command = {
 function setPaused(context: CommandContext, paused: boolean): Promise<number> {
   return withStore(context, { readOnly: false }, async (store, config) => {
     const source = { store, config };
-    const before = await scheduleOfLine(context, source);
+    const before = await findNamedSchedule(context, source);
     const { id, sessionId, session } = before;
     if ((before.paused === true) === paused)
       return print(context, before, `the schedule ${safeText(id)} is ${paused ? "paused" : "active"} already`);
     if (session.openedBy === undefined) await pauseStoredTrigger(store, session, { id, paused, ports: systemPorts });
     else await askServer(context, before, paused);
-    const after = await readAgain(context, source, before);
-    const due = after.nextAt === undefined ? "" : `; it is due next at ${timeText(after.nextAt)}`;
+    const after = await reloadSchedule(context, source, before);
+    const due = after.nextAt === undefined ? "" : `; it is due next at ${formatTime(after.nextAt)}`;
     return print(
       context,
       after,
@@ -89,7 +89,7 @@ async function askServer(
   }
 }
 
-async function readAgain(context: CommandContext, source: ScheduleSource, { id, sessionId }: StoredSchedule): Promise<StoredSchedule> {
+async function reloadSchedule(context: CommandContext, source: ScheduleSource, { id, sessionId }: StoredSchedule): Promise<StoredSchedule> {
   const all = await findSchedules({ ...context, options: { ...context.options, session: sessionId } }, source);
   const schedule = all.find((one) => one.id === id);
   if (schedule === undefined) throw new ToolError("not_found", `The schedule ${JSON.stringify(id)} was removed meanwhile.`);

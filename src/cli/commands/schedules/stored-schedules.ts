@@ -1,18 +1,18 @@
 /** The schedules of a store, and the one that a command line names. */
-import { someOf } from "../../../core/base/wording.ts";
+import { formatList } from "../../../core/base/wording.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Store, StoredSession } from "../../../core/store.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
-import { storedTriggers } from "../../../runtime/stored-triggers.ts";
+import { readStoredTriggers } from "../../../runtime/stored-triggers.ts";
 import type { StoredTrigger } from "../../../session/inbox.ts";
 import { NOT_DECLARED } from "../../../triggers/session-triggers.ts";
 import { createTriggers } from "../../../triggers/triggers.ts";
 import type { CommandContext } from "../../command.ts";
 import { withSession } from "../../open/open-store.ts";
-import { shellWord } from "../../../core/base/shell-word.ts";
+import { quoteForShell } from "../../../core/base/shell-word.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 
 /** Maximum number of sessions that are searched, the most recently used first. */
@@ -44,11 +44,11 @@ export async function findSchedules(context: CommandContext, { store, config }: 
   const { session: sessionId } = context.options;
   const { kind: schedule } = createTriggers().kinds.get(TYPE) ?? {};
   const schedulesOf = async (session: StoredSession): Promise<readonly StoredSchedule[]> =>
-    (await storedTriggers(store, session)).filter(({ kind }) => kind === TYPE).map((one) => scheduleOf(one, session));
+    (await readStoredTriggers(store, session)).filter(({ kind }) => kind === TYPE).map((one) => scheduleOf(one, session));
   const scheduleOf = (trigger: StoredTrigger, session: StoredSession): StoredSchedule => {
     const { id, settings, addedAt, sent, paused, declared } = trigger;
     const { sessionId: ofSession, openedBy } = session;
-    const error = openedBy === undefined && isStopped(trigger, config) ? NOT_DECLARED : undefined;
+    const error = openedBy === undefined && isUndeclared(trigger, config) ? NOT_DECLARED : undefined;
     const nextAt = paused === true || error !== undefined ? undefined : schedule?.nextAt?.(settings, systemPorts.clock.wallTime());
     return { id, sessionId: ofSession, settings, addedAt, sent, ...omitUndefined({ declared, paused, nextAt, error, openedBy }), session };
   };
@@ -76,25 +76,25 @@ export async function findSchedules(context: CommandContext, { store, config }: 
 }
 
 /** Whether the configuration declared it and no longer does. A process that has the session open goes by its own configuration. */
-function isStopped({ id, declared }: StoredTrigger, config: LoadedConfig | undefined): boolean {
+function isUndeclared({ id, declared }: StoredTrigger, config: LoadedConfig | undefined): boolean {
   return declared === true && config !== undefined && !config.config.triggers.some(({ name }) => name === id);
 }
 
 /** Finds the schedule of the first argument, in the session of `--session` if given. @throws ToolError `not_found`, `ambiguous` */
-export async function scheduleOfLine(context: CommandContext, source: ScheduleSource): Promise<StoredSchedule> {
+export async function findNamedSchedule(context: CommandContext, source: ScheduleSource): Promise<StoredSchedule> {
   const [id = ""] = context.args;
   const all = await findSchedules(context, source);
   const meant = all.filter((one) => one.id === id);
   const [schedule, other] = meant;
-  if (schedule === undefined) throw noSchedule(id, [...new Set(all.map((one) => one.id))]);
+  if (schedule === undefined) throw noScheduleError(id, [...new Set(all.map((one) => one.id))]);
   if (other === undefined) return schedule;
   const sessions = meant.map(({ sessionId }) => JSON.stringify(sessionId));
-  throw new ToolError("ambiguous", `${meant.length} sessions have a schedule ${JSON.stringify(id)}: ${someOf(sessions)}.`, {
-    operatorHint: `Name its session, such as --session ${shellWord(schedule.sessionId)}.`,
+  throw new ToolError("ambiguous", `${meant.length} sessions have a schedule ${JSON.stringify(id)}: ${formatList(sessions)}.`, {
+    operatorHint: `Name its session, such as --session ${quoteForShell(schedule.sessionId)}.`,
   });
 }
 
-function noSchedule(id: string, ids: readonly string[]): ToolError {
+function noScheduleError(id: string, ids: readonly string[]): ToolError {
   const others = ids.length === 0 ? "There are no schedules." : `There are ${ids.slice(0, 5).join(", ")}.`;
   return new ToolError("not_found", `There is no schedule ${JSON.stringify(id)}.`, {
     operatorHint: didYouMean(id, ids, String) ?? others,

@@ -5,7 +5,7 @@ import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { allSessions, findSession, withSession, withStore } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
-import { oneLine, safeText } from "../../terminal/terminal-text.ts";
+import { toOneLine, safeText } from "../../terminal/terminal-text.ts";
 
 export const checkSessions: Command = {
   name: "sessions check",
@@ -21,22 +21,22 @@ export const checkSessions: Command = {
   async run(context) {
     const [id] = context.args;
     return withStore(context, { readOnly: true }, async (store) => {
-      const check = new Check(context, store);
-      if (id === undefined) for await (const session of allSessions(store)) await check.one(session, { own: true });
+      const check = new SessionChecker(context, store);
+      if (id === undefined) for await (const session of allSessions(store)) await check.checkSession(session, { own: true });
       else
-        await withSession(store, id, async () => check.one((await findSession(store, id)) ?? (await unlisted(store, id)), { own: false }));
-      return check.finish();
+        await withSession(store, id, async () => check.checkSession((await findSession(store, id)) ?? (await readUnlisted(store, id)), { own: false }));
+      return check.printConclusion();
     });
   },
 };
 
 /** Returns a session that the store can read but does not list because its record is damaged. @throws ToolError `not_found` */
-async function unlisted(store: Store, sessionId: string): Promise<StoredSession> {
+async function readUnlisted(store: Store, sessionId: string): Promise<StoredSession> {
   await store.read(sessionId, { limit: 1 });
   return { sessionId, createdAt: 0, updatedAt: 0, length: 0 };
 }
 
-class Check {
+class SessionChecker {
   readonly #context: CommandContext;
   readonly #store: Store;
   readonly #progress: Progress;
@@ -51,7 +51,7 @@ class Check {
   }
 
   /** Checks one session. @param options `own`: leave out the events that a branch shares with its parent, as the parent is checked too */
-  async one(session: StoredSession, options: { readonly own: boolean }): Promise<void> {
+  async checkSession(session: StoredSession, options: { readonly own: boolean }): Promise<void> {
     this.#sessions++;
     const from = options.own ? (session.parent?.length ?? 0) + 1 : 1;
     const { events, damage } = await this.#read(session.sessionId, from);
@@ -59,7 +59,7 @@ class Check {
     this.#print(session, events, damage);
   }
 
-  finish(): number {
+  printConclusion(): number {
     const { options, out } = this.#context;
     const damaged = this.#damaged === 0 ? "no damage" : `${this.#damaged} damaged`;
     if (!options.json) out.print(`${plural(this.#sessions, "session")}, ${plural(this.#events, "event")}: ${damaged}`);
@@ -74,7 +74,7 @@ class Check {
       const page = await this.#store.read(sessionId, { from: next });
       events += page.events.length;
       this.#events += page.events.length;
-      this.#progress.tell(() => `checking: ${plural(this.#sessions, "session")}, ${plural(this.#events, "event")}`);
+      this.#progress.show(() => `checking: ${plural(this.#sessions, "session")}, ${plural(this.#events, "event")}`);
       if (page.damage !== undefined) return { events, damage: `event ${page.damage.position}: ${page.damage.reason}` };
       ({ next } = page);
     }
@@ -90,7 +90,7 @@ class Check {
     }
     const mark = damage === undefined ? out.paint("green", "✓") : out.paint("red", "✗");
     const shared = parent === undefined ? "" : ` behind ${plural(parent.length, "event")} of ${safeText(parent.sessionId)}`;
-    out.print(`${mark} ${oneLine(sessionId, Infinity)}  ${plural(events, "event")}${damage === undefined ? shared : ` before the damage`}`);
-    if (damage !== undefined) out.print(`    ${out.paint("red", oneLine(damage, Math.max(40, out.width - 4)))}`);
+    out.print(`${mark} ${toOneLine(sessionId, Infinity)}  ${plural(events, "event")}${damage === undefined ? shared : ` before the damage`}`);
+    if (damage !== undefined) out.print(`    ${out.paint("red", toOneLine(damage, Math.max(40, out.width - 4)))}`);
   }
 }

@@ -4,21 +4,21 @@ import type { SessionEvent } from "../../../core/event.ts";
 import { writeRecording } from "../../../core/recording/recording.ts";
 import type { Store } from "../../../core/store.ts";
 import { storedEvents } from "../../../session/read-events.ts";
-import { CONVERSATION_EVENTS, conversationOf } from "../../../runtime/session-messages.ts";
+import { CONVERSATION_EVENTS, buildConversation } from "../../../runtime/session-messages.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { toAnthropicMessages } from "../../../wire/anthropic-conversation.ts";
 import { toGeminiContents } from "../../../wire/gemini-conversation.ts";
 import { toOpenAiMessages } from "../../../wire/openai-conversation.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { wordOf } from "../../command-line.ts";
-import { drained } from "../../terminal/drained.ts";
+import { parseChoice } from "../../command-line.ts";
+import { waitForDrain } from "../../terminal/drained.ts";
 import { warn } from "../../open/open-runtime.ts";
 import { withSession, withStore } from "../../open/open-store.ts";
-import { Progress, counted } from "../../terminal/progress.ts";
-import { refuseInputs } from "../../input/refuse-inputs.ts";
+import { Progress, withProgress } from "../../terminal/progress.ts";
+import { checkOutputPaths } from "../../input/refuse-inputs.ts";
 import { safeJson, safeJsonText, safeText } from "../../terminal/terminal-text.ts";
-import { writeFileWhole } from "../../input/write-file.ts";
+import { writeFileAtomically } from "../../input/write-file.ts";
 
 const FORMATS = ["recording", "openai", "anthropic", "gemini"] as const;
 type Format = (typeof FORMATS)[number];
@@ -45,9 +45,9 @@ export const exportSession: Command = {
   ],
   async run(context) {
     const [id = "", file = "-"] = context.args;
-    const format = wordOf("as", context.options.as ?? "recording", FORMATS);
-    await refuseInputs(context, { paths: [file], named: "<file> is" });
-    await withStore(context, { readOnly: true }, (store) => withSession(store, id, () => write(context, store, { id, file, format })));
+    const format = parseChoice("as", context.options.as ?? "recording", FORMATS);
+    await checkOutputPaths(context, { paths: [file], named: "<file> is" });
+    await withStore(context, { readOnly: true }, (store) => withSession(store, id, () => exportTo(context, store, { id, file, format })));
     return 0;
   },
 };
@@ -58,24 +58,24 @@ interface Export {
   readonly format: Format;
 }
 
-async function write(context: CommandContext, store: Store, { id, file, format }: Export): Promise<void> {
+async function exportTo(context: CommandContext, store: Store, { id, file, format }: Export): Promise<void> {
   await store.read(id, { limit: 1 }); // fails before a file is made if the session does not exist
   const progress = new Progress(context.err);
-  const source = new SoundEvents(counted(storedEvents(store, id), progress, (count) => `exporting: ${plural(count, "event")}`));
+  const source = new UndamagedEvents(withProgress(storedEvents(store, id), progress, (count) => `exporting: ${plural(count, "event")}`));
   const header = { sessionId: id, exportedAt: systemPorts.clock.wallTime() };
-  const text = format === "recording" ? writeRecording(source, header) : asMessages(source, format);
+  const text = format === "recording" ? writeRecording(source, header) : formatMessages(source, format);
   try {
-    if (file === "-") await writeOut(context, text);
-    else await writeFileWhole(file, text, { force: context.options.force, takesOutput: true, signal: context.signal });
+    if (file === "-") await writeToStdout(context, text);
+    else await writeFileAtomically(file, text, { force: context.options.force, takesOutput: true, signal: context.signal });
   } finally {
     progress.clear();
   }
-  if (file !== "-") say(context, source, { id, file });
+  if (file !== "-") printExported(context, source, { id, file });
   if (source.unended > 0 && format === "recording") warn(context, unendedText(source.unended));
   if (source.damage !== undefined) throw source.damage;
 }
 
-function say({ options, out }: CommandContext, { count }: SoundEvents, { id, file }: Pick<Export, "id" | "file">): void {
+function printExported({ options, out }: CommandContext, { count }: UndamagedEvents, { id, file }: Pick<Export, "id" | "file">): void {
   const text = `${safeText(file)}: ${plural(count, "event")} of session ${safeText(id)}`;
   out.write(`${options.json ? safeJson({ file, sessionId: id, events: count }) : text}\n`);
 }
@@ -87,7 +87,7 @@ function unendedText(count: number): string {
 }
 
 /** Yields the events before any damage, which is reported after all of them are written. */
-class SoundEvents implements AsyncIterable<SessionEvent> {
+class UndamagedEvents implements AsyncIterable<SessionEvent> {
   readonly #events: AsyncIterable<SessionEvent>;
   readonly #open = new Set<string>();
   count = 0;
@@ -119,14 +119,14 @@ class SoundEvents implements AsyncIterable<SessionEvent> {
 }
 
 /** Yields one JSON object in a provider's format. Its events are collected in memory. */
-async function* asMessages(
+async function* formatMessages(
   source: AsyncIterable<SessionEvent>,
   format: Exclude<Format, "recording">,
 ): AsyncGenerator<string, void, undefined> {
   const events: SessionEvent[] = [];
   for await (const event of source)
     if (CONVERSATION_EVENTS.has(event.type) && (event.type !== "job-output" || event.asks === true)) events.push(event);
-  const { toolNames: _toolNames, ...body } = PROVIDERS[format](conversationOf(events));
+  const { toolNames: _toolNames, ...body } = PROVIDERS[format](buildConversation(events));
   yield `${JSON.stringify(body, undefined, 2)}\n`;
 }
 
@@ -134,14 +134,14 @@ const PROVIDERS = {
   openai: toOpenAiMessages,
   anthropic: toAnthropicMessages,
   gemini: (messages) => toGeminiContents(messages),
-} as const satisfies Record<Exclude<Format, "recording">, (messages: ReturnType<typeof conversationOf>) => object>;
+} as const satisfies Record<Exclude<Format, "recording">, (messages: ReturnType<typeof buildConversation>) => object>;
 
 /** Writes to standard output: unchanged to a pipe, escaped on a terminal. */
-async function writeOut(context: CommandContext, text: AsyncIterable<string>): Promise<void> {
+async function writeToStdout(context: CommandContext, text: AsyncIterable<string>): Promise<void> {
   const { out, signal } = context;
   for await (const piece of text) {
     signal.throwIfAborted();
-    await drained(context);
+    await waitForDrain(context);
     out.write(out.isTerminal ? safeJsonText(piece) : piece);
   }
 }

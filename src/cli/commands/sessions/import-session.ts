@@ -6,7 +6,7 @@ import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { readPieces } from "../../input/read-input.ts";
-import { inFile } from "../../input/read-recorded-events.ts";
+import { withFileName } from "../../input/read-recorded-events.ts";
 import { safeJson, safeText } from "../../terminal/terminal-text.ts";
 
 export const importSession: Command = {
@@ -29,7 +29,7 @@ export const importSession: Command = {
     const [file = ""] = context.args;
     const { id } = context.options;
     const done = await withStore(context, { readOnly: false, create: true }, (store) =>
-      importRecording(store, pieces(context, file), id === undefined ? {} : { id }).catch((thrown: unknown) => refuse(thrown, file)),
+      importRecording(store, readWithProgress(context, file), id === undefined ? {} : { id }).catch((thrown: unknown) => rethrowWithFile(thrown, file)),
     );
     const name = safeText(done.sessionId);
     const text = done.isNew
@@ -40,13 +40,13 @@ export const importSession: Command = {
   },
 };
 
-async function* pieces(context: CommandContext, file: string): AsyncGenerator<string, void, undefined> {
+async function* readWithProgress(context: CommandContext, file: string): AsyncGenerator<string, void, undefined> {
   const progress = new Progress(context.err);
   let chars = 0;
   try {
     for await (const piece of readPieces(context, file)) {
       chars += piece.length;
-      progress.tell(() => `importing: ${(chars / 1_000_000).toFixed(1)} MB`);
+      progress.show(() => `importing: ${(chars / 1_000_000).toFixed(1)} MB`);
       yield piece;
     }
   } finally {
@@ -55,8 +55,8 @@ async function* pieces(context: CommandContext, file: string): AsyncGenerator<st
 }
 
 /** Rethrows an error with its file, or with a hint. @throws ToolError in any case */
-function refuse(thrown: unknown, file: string): never {
+function rethrowWithFile(thrown: unknown, file: string): never {
   const error = ToolError.fromUnknown(thrown);
-  if (error.code !== "duplicate") throw inFile(error, file);
+  if (error.code !== "duplicate") throw withFileName(error, file);
   throw new ToolError(error.code, error.message, { hint: "Import it under another id with --id.", cause: error });
 }

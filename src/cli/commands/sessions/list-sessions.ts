@@ -3,10 +3,10 @@ import type { StoredSession } from "../../../core/store.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
-import { columnsOf, padColumns } from "../../terminal/text-width.ts";
-import { columnFor, oneLine, safeText } from "../../terminal/terminal-text.ts";
+import { countColumns, padColumns } from "../../terminal/text-width.ts";
+import { columnWidth, toOneLine, safeText } from "../../terminal/terminal-text.ts";
 import { printList } from "../../print/print-list.ts";
-import { timeText } from "./session-words.ts";
+import { formatTime } from "./session-words.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_ID_WIDTH = 40;
@@ -34,20 +34,20 @@ export const listSessions: Command = {
 };
 
 function printSessions({ out }: CommandContext, sessions: readonly StoredSession[]): void {
-  const ids = sessions.map(({ sessionId }) => oneLine(sessionId, Infinity));
-  const idWidth = columnFor(ids, MAX_ID_WIDTH);
+  const ids = sessions.map(({ sessionId }) => toOneLine(sessionId, Infinity));
+  const idWidth = columnWidth(ids, MAX_ID_WIDTH);
   const counts = sessions.map(({ length }) => plural(length, "event"));
-  const countWidth = columnFor(counts, Infinity);
+  const countWidth = columnWidth(counts, Infinity);
   for (const [index, session] of sessions.entries()) {
     const id = padColumns(ids[index] ?? "", idWidth);
-    const start = `${id}  ${timeText(session.updatedAt)}  ${(counts[index] ?? "").padStart(countWidth)}`;
-    const facts = oneLine(factsOf(session), Math.max(MAX_ID_WIDTH, out.width - columnsOf(start) - 2));
+    const start = `${id}  ${formatTime(session.updatedAt)}  ${(counts[index] ?? "").padStart(countWidth)}`;
+    const facts = toOneLine(formatFacts(session), Math.max(MAX_ID_WIDTH, out.width - countColumns(start) - 2));
     const painted = facts === "" ? "" : `  ${out.paint(session.damage === undefined ? "dim" : "red", facts)}`;
     out.print(`${out.paint("bold", id)}${start.slice(id.length)}${painted}`);
   }
 }
 
-function factsOf({ parent, openedBy, damage }: StoredSession): string {
+function formatFacts({ parent, openedBy, damage }: StoredSession): string {
   return [
     ...(damage === undefined ? [] : [`damaged: ${damage}`]),
     ...(openedBy === undefined ? [] : [`open in ${openedBy}`]),

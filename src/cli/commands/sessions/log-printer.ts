@@ -5,7 +5,7 @@ import { plural } from "../../../core/base/wording.ts";
 import { EventPrinter } from "../../print/print-event.ts";
 import { printMessage } from "../../print/print-message.ts";
 import { safeText, type Screen } from "../../terminal/terminal-text.ts";
-import { timeText } from "./session-words.ts";
+import { formatTime } from "./session-words.ts";
 
 type RoundEnd = Extract<SessionEvent, { readonly type: "round-end" }>;
 type CallStart = Extract<SessionEvent, { readonly type: "call-start" }>;
@@ -26,10 +26,10 @@ export class LogPrinter {
     this.#printer = new EventPrinter(screen);
   }
 
-  take(event: SessionEvent): void {
+  addEvent(event: SessionEvent): void {
     const turnId = "turnId" in event ? event.turnId : undefined;
     if (turnId === undefined || turnId !== this.#turnId) this.#flush("was interrupted: it has no result");
-    if (turnId === undefined) this.#tell(event);
+    if (turnId === undefined) this.#printOutsideTurn(event);
     else {
       this.#turnId = turnId;
       this.#turn.push(event);
@@ -40,12 +40,12 @@ export class LogPrinter {
   finish(openedBy: string | undefined): void {
     const unended = openedBy === undefined ? "was interrupted: it has no result" : `has no result yet: the session is open in ${openedBy}`;
     this.#flush(unended);
-    this.#tellUnended(this.#jobs, unended);
+    this.#printUnended(this.#jobs, unended);
   }
 
-  #tellUnended(calls: ReadonlyMap<string, CallStart>, unended: string): void {
+  #printUnended(calls: ReadonlyMap<string, CallStart>, unended: string): void {
     for (const { callId, call } of calls.values())
-      this.#printer.note(`${this.#printer.labelOf(callId)} ${safeText(call.name)}  ${unended}`);
+      this.#printer.printNote(`${this.#printer.labelOf(callId)} ${safeText(call.name)}  ${unended}`);
   }
 
   #flush(unended: string): void {
@@ -55,54 +55,54 @@ export class LogPrinter {
     if (turn.length === 0) return;
     const rounds = roundsOf(turn);
     if (!this.#modelSpoke && rounds.size === 0 && turn.some((event) => event.type === "call-start"))
-      this.#say({ role: "assistant", content: "" });
+      this.#printMessage({ role: "assistant", content: "" });
     this.#modelSpoke = false;
     const open = new Map<string, CallStart>();
-    this.#printer.expect(turn.flatMap(namesOf));
+    this.#printer.setExpectedNames(turn.flatMap(namesOf));
     for (const event of turn) {
       const round = rounds.get(event);
-      if (round !== undefined) this.#tellRound(round);
+      if (round !== undefined) this.#printRound(round);
       if (event.type === "call-start") open.set(event.callId, event);
       else if (event.type === "call-end") open.delete(event.callId);
       else if (event.type === "job-end") this.#jobs.delete(event.callId);
-      else if (event.type === "job-start") this.#beginJob(open, event.callId);
-      if (event.type === "batch-rollback") this.#printer.note("the batch was rolled back: a model sees none of it");
+      else if (event.type === "job-start") this.#startJob(open, event.callId);
+      if (event.type === "batch-rollback") this.#printer.printNote("the batch was rolled back: a model sees none of it");
       else this.#printer.print(event);
     }
-    this.#tellUnended(open, unended);
+    this.#printUnended(open, unended);
   }
 
   /** Keeps a call as a job, which may end after its turn. */
-  #beginJob(open: Map<string, CallStart>, callId: string): void {
+  #startJob(open: Map<string, CallStart>, callId: string): void {
     const call = open.get(callId);
     if (call !== undefined) this.#jobs.set(callId, call);
     open.delete(callId);
   }
 
-  #tellRound({ message, voided }: RoundEnd): void {
-    this.#say(message);
-    if (voided !== undefined) this.#printer.note(`a model sees none of this: ${safeText(voided)}`);
+  #printRound({ message, voided }: RoundEnd): void {
+    this.#printMessage(message);
+    if (voided !== undefined) this.#printer.printNote(`a model sees none of this: ${safeText(voided)}`);
   }
 
-  #say(message: SessionMessage): void {
+  #printMessage(message: SessionMessage): void {
     printMessage({ screen: this.#screen, width: this.#printer.width }, message);
   }
 
   /** Prints an event that belongs to no turn. */
-  #tell(event: SessionEvent): void {
+  #printOutsideTurn(event: SessionEvent): void {
     this.#modelSpoke = event.type === "message-add" && event.message.role === "assistant";
-    if (event.type === "message-add") this.#say(event.message);
-    else if (event.type === "session-start" && event.parent === undefined) this.#printer.aside(beginningText(event));
+    if (event.type === "message-add") this.#printMessage(event.message);
+    else if (event.type === "session-start" && event.parent === undefined) this.#printer.printAside(beginningText(event));
     else if (event.type === "session-start")
-      this.#printer.aside(`here session ${safeText(event.sessionId)} branches off, ${timeText(event.at)}`);
+      this.#printer.printAside(`here session ${safeText(event.sessionId)} branches off, ${formatTime(event.at)}`);
     else if (event.type === "branch-commit")
-      this.#printer.aside(`what follows, ${plural(event.events, "event")}, was done in the branch ${safeText(event.branchId)}`);
+      this.#printer.printAside(`what follows, ${plural(event.events, "event")}, was done in the branch ${safeText(event.branchId)}`);
   }
 }
 
 function beginningText({ sessionId, at, parentCall }: Extract<SessionEvent, { readonly type: "session-start" }>): string {
   const by = parentCall === undefined ? "" : ` by the call ${safeText(parentCall.callId)} of session ${safeText(parentCall.sessionId)}`;
-  return `session ${safeText(sessionId)}, begun ${timeText(at)}${by}`;
+  return `session ${safeText(sessionId)}, begun ${formatTime(at)}${by}`;
 }
 
 /** Returns the event before which each message of the model is printed: the first of its calls. */

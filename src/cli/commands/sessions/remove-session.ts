@@ -8,7 +8,7 @@ import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { findSession, withSession, withStore } from "../../open/open-store.ts";
 import { safeJson, safeText } from "../../terminal/terminal-text.ts";
-import { timeText } from "./session-words.ts";
+import { formatTime } from "./session-words.ts";
 
 export const removeSession: Command = {
   name: "sessions remove",
@@ -46,7 +46,7 @@ async function confirm({ options, ask, err, signal }: CommandContext, { sessionI
       hint: "Approve it with --yes.",
     });
   }
-  const what = `session ${safeText(sessionId)}, ${plural(length, "event")}, the last of ${timeText(updatedAt)}`;
+  const what = `session ${safeText(sessionId)}, ${plural(length, "event")}, the last of ${formatTime(updatedAt)}`;
   err.print(`\n  ${err.paint("yellow", `? Remove ${what}, for good?`)}`);
   const answer = (await ask("  [y]es, [n]o: ", signal)) ?? "";
   if (!["y", "yes"].includes(answer.trim().toLowerCase())) throw new ToolError("approval_denied", `The session ${name} was not removed.`);

@@ -1,11 +1,11 @@
 /** `haft sessions resume`: gives interrupted calls their results. */
 import type { RuntimeEvent } from "../../../core/event.ts";
-import { personApprover } from "../../terminal/ask-person.ts";
-import { takeUp } from "../../open/begin-session.ts";
+import { createPersonApprover } from "../../terminal/ask-person.ts";
+import { resumeStoredSession } from "../../open/begin-session.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { InterruptedCalls } from "../../open/interrupted-calls.ts";
 import { withRuntime } from "../../open/open-runtime.ts";
-import { existingStore } from "../../open/open-store.ts";
+import { requireExistingStore } from "../../open/open-store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Store } from "../../../core/store.ts";
 import { EventPrinter } from "../../print/print-event.ts";
@@ -52,19 +52,19 @@ class Resumption {
     await withRuntime(
       this.#context,
       {
-        approve: personApprover(this.#context),
-        onEvent: (event) => this.#notice(event),
-        store: (config) => (store = existingStore(this.#context, config)),
+        approve: createPersonApprover(this.#context),
+        onEvent: (event) => this.#handleEvent(event),
+        store: (config) => (store = requireExistingStore(this.#context, config)),
       },
       async ({ runtime }) => {
-        if (store !== undefined) await this.#takeUp(runtime, store);
+        if (store !== undefined) await this.#resumeSession(runtime, store);
       },
     );
   }
 
-  async #takeUp(runtime: Runtime, store: Store): Promise<void> {
+  async #resumeSession(runtime: Runtime, store: Store): Promise<void> {
     const { settle, takeOver } = this.#context.options;
-    await takeUp(this.#context, {
+    await resumeStoredSession(this.#context, {
       runtime,
       store,
       sessionId: this.#sessionId,
@@ -72,11 +72,11 @@ class Resumption {
       onInterrupted: (calls) => (this.#interrupted = calls),
       resume: { interrupted: settle ? "settle" : "run", takeOver },
     });
-    this.#printer?.aside(this.#interrupted.calls.length === 0 ? "nothing was interrupted" : this.#interrupted.conclusion());
+    this.#printer?.printAside(this.#interrupted.calls.length === 0 ? "nothing was interrupted" : this.#interrupted.formatConclusion());
   }
 
-  #notice(event: RuntimeEvent): void {
-    this.#interrupted.notice(event);
+  #handleEvent(event: RuntimeEvent): void {
+    this.#interrupted.handleEvent(event);
     this.#printer?.print(event);
     if (this.#printer === undefined && event.type === "call-end" && this.#interrupted.has(event.callId))
       this.#context.out.writeJson(event.result);

@@ -1,5 +1,5 @@
 /** Formats local time to the second, `2026-02-28 14:05:09`. Times from outside may be invalid. */
-export function timeText(at: number): string {
+export function formatTime(at: number): string {
   const time = new Date(at);
   if (Number.isNaN(time.getTime())) return "at an unknown time";
   const two = (value: number): string => String(value).padStart(2, "0");

@@ -2,7 +2,7 @@
 import { storedEvents } from "../../../session/read-events.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import type { Store } from "../../../core/store.ts";
-import { drained } from "../../terminal/drained.ts";
+import { waitForDrain } from "../../terminal/drained.ts";
 import { findSession, withSession, withStore } from "../../open/open-store.ts";
 import { LogPrinter } from "./log-printer.ts";
 
@@ -32,9 +32,9 @@ async function show(context: CommandContext, store: Store, id: string): Promise<
   try {
     for await (const event of storedEvents(store, id)) {
       signal.throwIfAborted();
-      await drained(context);
+      await waitForDrain(context);
       if (options.json) out.writeJson(event);
-      else printer.take(event);
+      else printer.addEvent(event);
     }
   } finally {
     // Events after a damaged one are not shown; they may hold results of calls that seem open here.

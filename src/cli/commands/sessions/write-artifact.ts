@@ -8,9 +8,9 @@ import type { ArtifactStore } from "../../../core/artifact.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { readConfig } from "../../open/open-runtime.ts";
 import { withStore } from "../../open/open-store.ts";
-import { refuseInputs } from "../../input/refuse-inputs.ts";
+import { checkOutputPaths } from "../../input/refuse-inputs.ts";
 import { safeJson, safeText } from "../../terminal/terminal-text.ts";
-import { writeFileWhole } from "../../input/write-file.ts";
+import { writeFileAtomically } from "../../input/write-file.ts";
 
 export const writeArtifact: Command = {
   name: "sessions artifact",
@@ -30,14 +30,14 @@ export const writeArtifact: Command = {
       throw new ToolError("invalid_argument", `${safeText(address.slice(0, 100))} is not the address of an artifact.`, {
         hint: "An address is artifact: and 64 hexadecimal digits, as in answers.",
       });
-    await refuseInputs(context, { paths: [path], named: "<file> is" });
-    await fromPlace(context, (artifacts) => write(context, artifacts, { id, path }));
+    await checkOutputPaths(context, { paths: [path], named: "<file> is" });
+    await withArtifacts(context, (artifacts) => write(context, artifacts, { id, path }));
     return 0;
   },
 };
 
 /** Calls `work` with the artifacts of the folder that the configuration names, else with those of the store. */
-async function fromPlace(context: CommandContext, work: (artifacts: ArtifactStore) => Promise<void>): Promise<void> {
+async function withArtifacts(context: CommandContext, work: (artifacts: ArtifactStore) => Promise<void>): Promise<void> {
   const { options } = context;
   if (options.store === undefined && (options.config !== undefined || findConfig(process.cwd()) !== undefined)) {
     const { config } = await readConfig(context);
@@ -47,16 +47,16 @@ async function fromPlace(context: CommandContext, work: (artifacts: ArtifactStor
   await withStore(context, { readOnly: true }, (store) => work(store.artifacts));
 }
 
-interface Wanted {
+interface ArtifactRequest {
   readonly id: string;
   readonly path: string;
 }
 
-async function write({ options, out, signal }: CommandContext, artifacts: ArtifactStore, { id, path }: Wanted): Promise<void> {
+async function write({ options, out, signal }: CommandContext, artifacts: ArtifactStore, { id, path }: ArtifactRequest): Promise<void> {
   const artifact = await artifacts.get(id);
   if (artifact === undefined) throw new ToolError("not_found", `There is no artifact ${id}.`);
   const bytes = Buffer.from(artifact.data, "base64");
-  await writeFileWhole(path, [bytes], { force: options.force, signal });
+  await writeFileAtomically(path, [bytes], { force: options.force, signal });
   const { mediaType } = artifact;
   out.write(
     `${options.json ? safeJson({ artifact: id, file: path, mediaType, bytes: bytes.length }) : `wrote ${safeText(path)}: ${safeText(mediaType)}, ${plural(bytes.length, "byte")}`}\n`,

@@ -1,12 +1,12 @@
 /** `haft store copy`: copies everything into an empty store of any kind. */
 import { ToolError } from "../../../core/error.ts";
 import { plural } from "../../../core/base/wording.ts";
-import type { StorePlace } from "../../../store/connect-store.ts";
+import type { StoreLocation } from "../../../store/connect-store.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { placeNamed, storePlace } from "../../open/open-store.ts";
+import { parseStorePlace, resolveStorePlace } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { spellPlace } from "./store-work.ts";
+import { formatPlace } from "./store-work.ts";
 
 /** How long a transaction may be idle, in milliseconds, while the other store is read, written or verified. */
 const IDLE_MS = 86_400_000;
@@ -30,10 +30,10 @@ export const copyStoreCommand: Command = {
   async run(context) {
     const { out, err, options } = context;
     const { schema, ...others } = options;
-    const target = placeNamed(context.args[0] ?? "", schema);
-    const source = await storePlace({ ...context, options: { ...others, schema: undefined } });
-    if (spellPlace(source) === spellPlace(target))
-      throw new ToolError("invalid_argument", `${spellPlace(target)} is the store itself.`, { hint: "Name another file or address." });
+    const target = parseStorePlace(context.args[0] ?? "", schema);
+    const source = await resolveStorePlace({ ...context, options: { ...others, schema: undefined } });
+    if (formatPlace(source) === formatPlace(target))
+      throw new ToolError("invalid_argument", `${formatPlace(target)} is the store itself.`, { hint: "Name another file or address." });
     const progress = new Progress(err);
     const tables = await copy({ source, target }, context, progress).finally(() => progress.clear());
     if (options.json) {
@@ -42,25 +42,25 @@ export const copyStoreCommand: Command = {
     }
     const width = Math.max(...tables.map(({ table }) => table.length));
     for (const { table, rows, checksum } of tables) out.print(`${table.padEnd(width)}  ${checksum}  ${plural(rows, "row")}`);
-    out.print(`${out.paint("green", "✓")} ${safeText(spellPlace(target))} holds the same data, and every session is intact`);
+    out.print(`${out.paint("green", "✓")} ${safeText(formatPlace(target))} holds the same data, and every session is intact`);
     return 0;
   },
 };
 
 interface Places {
-  readonly source: StorePlace;
-  readonly target: StorePlace;
+  readonly source: StoreLocation;
+  readonly target: StoreLocation;
 }
 
 async function copy({ source, target }: Places, { err, signal }: CommandContext, progress: Progress) {
   const { connectStore } = await import("../../../store/connect-store.ts");
-  const { intoCopy, withConnection } = await import("../../../store/upkeep/copy-target.ts");
-  const { copyStore, openCount } = await import("../../../store/upkeep/copy-store.ts");
-  const onProgress = (subject: string, count: number): void => progress.tell(() => `copying: ${count} ${subject}`);
+  const { withCopyTarget, withConnection } = await import("../../../store/upkeep/copy-target.ts");
+  const { copyStore, countOpenSessions } = await import("../../../store/upkeep/copy-store.ts");
+  const onProgress = (subject: string, count: number): void => progress.show(() => `copying: ${count} ${subject}`);
   return withConnection(await connectStore(source, { readOnly: true, idleMs: IDLE_MS }), (from) =>
-    intoCopy(target, { idleMs: IDLE_MS }, async (to) => {
+    withCopyTarget(target, { idleMs: IDLE_MS }, async (to) => {
       try {
-        const open = await openCount(from);
+        const open = await countOpenSessions(from);
         if (open > 0)
           err.print(
             err.paint("yellow", `${plural(open, "session")} of the source may be open: what is written from now on is not copied.`),

@@ -3,11 +3,11 @@ import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
 import { checkPostgresSettings } from "../../../store/postgres/postgres-settings.ts";
-import type { StorePlace } from "../../../store/connect-store.ts";
+import type { StoreLocation } from "../../../store/connect-store.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { storePlace } from "../../open/open-store.ts";
+import { resolveStorePlace } from "../../open/open-store.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { onStore, spellPlace } from "./store-work.ts";
+import { withStoreConnection, formatPlace } from "./store-work.ts";
 
 export const migrateStoreCommand: Command = {
   name: "store migrate",
@@ -24,12 +24,12 @@ export const migrateStoreCommand: Command = {
   options: ["dry-run", "store", "schema", "config"],
   examples: ["haft store migrate --dry-run", "haft store migrate --store postgres://admin@db/haft"],
   async run(context) {
-    const place = await storePlace(context);
+    const place = await resolveStorePlace(context);
     const { dryRun } = context.options;
-    await onStore(place, { readOnly: dryRun, doing: "could not be migrated" }, async (connection) => {
-      const { migrate, pendingSteps } = await import("../../../store/sql/migrate.ts");
-      const { version, pending } = await connection.attempt(() => pendingSteps(connection));
-      const print = new StepPrinter(context, spellPlace(place));
+    await withStoreConnection(place, { readOnly: dryRun, doing: "could not be migrated" }, async (connection) => {
+      const { migrate, findPendingSteps } = await import("../../../store/sql/migrate.ts");
+      const { version, pending } = await connection.runWithRetries(() => findPendingSteps(connection));
+      const print = new StepPrinter(context, formatPlace(place));
       print.plan(version, pending);
       if (pending.length === 0) return;
       if (dryRun) return connection.requireRights?.(connection.tables);
@@ -41,7 +41,7 @@ export const migrateStoreCommand: Command = {
 };
 
 /** Makes the tables of the queue through which processes share jobs, if its package is installed. */
-async function prepareQueue(context: CommandContext, { url, schema }: Extract<StorePlace, { readonly url: string }>): Promise<void> {
+async function prepareQueue(context: CommandContext, { url, schema }: Extract<StoreLocation, { readonly url: string }>): Promise<void> {
   const { bossQueue } = await import("../../../store/postgres/boss-queue.ts");
   const queue = bossQueue(checkPostgresSettings({ url, ...omitUndefined({ schema }) }));
   try {

@@ -2,14 +2,14 @@
 import { ToolError } from "../../../core/error.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
-import { wordOf } from "../../command-line.ts";
+import { parseChoice } from "../../command-line.ts";
 import type { Command } from "../../command.ts";
 import { PRUNED_PARTS, type PrunedPart } from "../../../store/upkeep/pruned-parts.ts";
-import { spanOf } from "../keys/time-span.ts";
-import { storePlace } from "../../open/open-store.ts";
+import { parseTimeSpan } from "../keys/time-span.ts";
+import { resolveStorePlace } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { onStore, spellPlace } from "./store-work.ts";
+import { withStoreConnection, formatPlace } from "./store-work.ts";
 
 const WORDS: Readonly<Record<PrunedPart, string>> = {
   jobs: "job",
@@ -37,29 +37,29 @@ export const pruneStoreCommand: Command = {
   examples: ["haft store prune --older-than 90d --dry-run", "haft store prune --older-than 7d --only cache --only jobs"],
   async run(context) {
     const { out, err, options, signal } = context;
-    const ageMs = ageOf(options.olderThan);
-    const only = options.only.map((text) => wordOf("only", text, PRUNED_PARTS));
+    const ageMs = parseAge(options.olderThan);
+    const only = options.only.map((text) => parseChoice("only", text, PRUNED_PARTS));
     const parts = PRUNED_PARTS.filter((part) => only.length === 0 || only.includes(part));
-    const place = await storePlace(context);
+    const place = await resolveStorePlace(context);
     const progress = new Progress(err);
     const now = systemPorts.clock.wallTime();
     const { dryRun } = options;
-    const counts = await onStore(place, { readOnly: dryRun, doing: "could not be pruned" }, async (connection) => {
+    const counts = await withStoreConnection(place, { readOnly: dryRun, doing: "could not be pruned" }, async (connection) => {
       const { pruneStore } = await import("../../../store/upkeep/prune-store.ts");
-      const onProgress = (subject: string, count: number): void => progress.tell(() => `removed: ${count} ${subject}`);
+      const onProgress = (subject: string, count: number): void => progress.show(() => `removed: ${count} ${subject}`);
       return pruneStore(connection, { before: now - ageMs, now, parts, dryRun, signal, onProgress });
     }).finally(() => progress.clear());
-    if (options.json) out.writeJson({ store: spellPlace(place), before: now - ageMs, dryRun, ...counts });
+    if (options.json) out.writeJson({ store: formatPlace(place), before: now - ageMs, dryRun, ...counts });
     else {
       const said = parts.map((part) => plural(counts[part] ?? 0, WORDS[part])).join(", ");
-      out.print(`${safeText(spellPlace(place))}: ${dryRun ? "would remove" : "removed"} ${said}`);
+      out.print(`${safeText(formatPlace(place))}: ${dryRun ? "would remove" : "removed"} ${said}`);
     }
     return 0;
   },
 };
 
-function ageOf(text: string | undefined): number {
-  const ageMs = text === undefined ? undefined : spanOf(text);
+function parseAge(text: string | undefined): number {
+  const ageMs = text === undefined ? undefined : parseTimeSpan(text);
   if (ageMs !== undefined) return ageMs;
   const what = text === undefined ? "--older-than is missing" : `--older-than takes a span of time, not ${JSON.stringify(text)}`;
   throw new ToolError("invalid_argument", `${what}.`, { hint: "For example: --older-than 90d" });

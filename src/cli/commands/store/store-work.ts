@@ -1,11 +1,11 @@
 /** Shared parts of the commands of `haft store`. */
-import { connectStore, type ConnectStoreOptions, type StorePlace } from "../../../store/connect-store.ts";
-import { postgresPlace } from "../../../store/postgres/postgres-settings.ts";
+import { connectStore, type ConnectStoreOptions, type StoreLocation } from "../../../store/connect-store.ts";
+import { describePostgresStore } from "../../../store/postgres/postgres-settings.ts";
 import type { SqlConnection } from "../../../store/sql/sql-connection.ts";
 
 /** Connects, does the work and always closes the connection. Explains errors of the database in a way that a person can act on. */
-export async function onStore<Result>(
-  place: StorePlace,
+export async function withStoreConnection<Result>(
+  place: StoreLocation,
   options: ConnectStoreOptions & { readonly doing: string },
   work: (connection: SqlConnection) => Promise<Result>,
 ): Promise<Result> {
@@ -21,6 +21,6 @@ export async function onStore<Result>(
 }
 
 /** Names the place for messages, without a password. */
-export function spellPlace(place: StorePlace): string {
-  return "path" in place ? place.path : postgresPlace({ url: place.url, schema: place.schema ?? "haft" }).replace(/^The store /u, "");
+export function formatPlace(place: StoreLocation): string {
+  return "path" in place ? place.path : describePostgresStore({ url: place.url, schema: place.schema ?? "haft" }).replace(/^The store /u, "");
 }

@@ -5,7 +5,7 @@ import type { LoadedConfig } from "../../../config/load-config.ts";
 import { trustNeeds, type TrustNeeds } from "../../../config/trust/trust-needs.ts";
 import type { CommandContext } from "../../command.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { trustFile, trustOf } from "./trusted-files.ts";
+import { trustFile, getTrustState } from "./trusted-files.ts";
 
 const MAX_LINES = 20;
 
@@ -21,26 +21,26 @@ export async function requireTrust(context: CommandContext, loaded: LoadedConfig
   if (options.config !== undefined || environment["HAFT_TRUST"] === "all") return undefined;
   const needs = await trustNeeds(loaded);
   const path = resolve(loaded.path);
-  const state = await trustOf(environment, path, needs.digest);
-  if (state === "trusted" || (state === "unknown" && linesOf(needs).length === 0)) return needs.descriptors;
-  const reason = `${loaded.path} ${reasonOf(needs, state)}`;
-  if (ask === undefined) throw notTrusted(loaded.path, { reason, needs });
+  const state = await getTrustState(environment, path, needs.digest);
+  if (state === "trusted" || (state === "unknown" && listNeeds(needs).length === 0)) return needs.descriptors;
+  const reason = `${loaded.path} ${formatReason(needs, state)}`;
+  if (ask === undefined) throw notTrustedError(loaded.path, { reason, needs });
   err.print(`\n  ${err.paint("yellow", `? ${safeText(reason)}:`)}`);
-  for (const line of shown(needs)) err.print(`    ${safeText(line)}`);
+  for (const line of limitedLines(needs)) err.print(`    ${safeText(line)}`);
   const answer = (await ask("  Trust it as it is now? [y]es, [n]o: ", signal)) ?? "";
-  if (!/^y(?:es)?$/iu.test(answer.trim())) throw notTrusted(loaded.path, { reason, needs });
+  if (!/^y(?:es)?$/iu.test(answer.trim())) throw notTrustedError(loaded.path, { reason, needs });
   await trustFile(environment, path, needs.digest);
   return needs.descriptors;
 }
 
-function notTrusted(path: string, { reason, needs }: { readonly reason: string; readonly needs: TrustNeeds }): ToolError {
+function notTrustedError(path: string, { reason, needs }: { readonly reason: string; readonly needs: TrustNeeds }): ToolError {
   return new ToolError("permission_denied", `${reason}.`, {
-    details: shown(needs),
+    details: limitedLines(needs),
     hint: `Read it; then run haft trust, or name it: --config ${path}.`,
   });
 }
 
-function reasonOf(needs: TrustNeeds, state: "changed" | "unknown"): string {
+function formatReason(needs: TrustNeeds, state: "changed" | "unknown"): string {
   const does = [
     ...(needs.starts.length === 0 ? [] : ["runs programs or code"]),
     ...(needs.sends.length === 0 ? [] : ["sends your data to servers"]),
@@ -52,12 +52,12 @@ function reasonOf(needs: TrustNeeds, state: "changed" | "unknown"): string {
 }
 
 /** Returns a line for everything that the configuration must be trusted for. */
-export function linesOf({ starts, sends, widens }: TrustNeeds): readonly string[] {
+export function listNeeds({ starts, sends, widens }: TrustNeeds): readonly string[] {
   return [...starts, ...sends, ...widens];
 }
 
-function shown(needs: TrustNeeds): readonly string[] {
-  const lines = linesOf(needs);
+function limitedLines(needs: TrustNeeds): readonly string[] {
+  const lines = listNeeds(needs);
   const more = lines.length - MAX_LINES;
   return more > 0 ? [...lines.slice(0, MAX_LINES), `and ${more} more`] : lines;
 }

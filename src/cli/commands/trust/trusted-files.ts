@@ -20,7 +20,7 @@ function trustedFilesPath(environment: Environment): string {
 }
 
 /** Looks a file up; `changed` = trusted with another digest. An unreadable list counts as empty. @param path absolute. @param digest of its text */
-export async function trustOf(environment: Environment, path: string, digest: string): Promise<"trusted" | "changed" | "unknown"> {
+export async function getTrustState(environment: Environment, path: string, digest: string): Promise<"trusted" | "changed" | "unknown"> {
   const files = await readFiles(environment).catch(() => undefined);
   if (files === undefined || !Object.hasOwn(files, path)) return "unknown";
   return files[path] === digest ? "trusted" : "changed";
@@ -28,20 +28,20 @@ export async function trustOf(environment: Environment, path: string, digest: st
 
 /** Trusts the file with this digest instead of an earlier one. @throws ToolError `store_failed` */
 export async function trustFile(environment: Environment, path: string, digest: string): Promise<void> {
-  const files = await keptFiles(environment);
+  const files = await readFilesOrEmpty(environment);
   await writeFiles(environment, { ...files, [path]: digest });
 }
 
 /** Revokes the trust in a file; false if it was not trusted. @throws ToolError `store_failed` */
 export async function distrustFile(environment: Environment, path: string): Promise<boolean> {
-  const files = await keptFiles(environment);
+  const files = await readFilesOrEmpty(environment);
   if (!Object.hasOwn(files, path)) return false;
   await writeFiles(environment, Object.fromEntries(Object.entries(files).filter(([other]) => other !== path)));
   return true;
 }
 
 /** Reads the list; a damaged one counts as empty, so that every file is asked about again. @throws ToolError `store_failed` for a newer version */
-async function keptFiles(environment: Environment): Promise<JsonObject> {
+async function readFilesOrEmpty(environment: Environment): Promise<JsonObject> {
   try {
     return await readFiles(environment);
   } catch (thrown: unknown) {

@@ -12,7 +12,7 @@ export const DOCUMENT_PATH = "/upstreams/client.json";
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:[/?#]|$)/iu;
 
 /** Why an address cannot be the id of a client, as the end of a sentence; undefined if it can. */
-export function documentProblem(address: unknown): string | undefined {
+export function findDocumentUrlProblem(address: unknown): string | undefined {
   const text = typeof address === "string" ? address : "";
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const reason =
@@ -40,7 +40,7 @@ export interface DocumentedPages {
 }
 
 /** The response with the document of the pages; undefined if authorization servers would not accept it. */
-export function documentPage({ server, callback, document: id }: DocumentedPages): Response | undefined {
+export function documentResponse({ server, callback, document: id }: DocumentedPages): Response | undefined {
   if (server === undefined || callback === undefined || id?.startsWith("https:") !== true) return undefined;
   const document: JsonObject = {
     client_id: id,
@@ -55,6 +55,6 @@ export function documentPage({ server, callback, document: id }: DocumentedPages
 }
 
 /** The configured document, unless it is that of other login pages than these (`own`), as it lists only their redirect address. */
-export function documentFor(configured: string | undefined, own: string): string | undefined {
+export function selectClientDocument(configured: string | undefined, own: string): string | undefined {
   return configured?.endsWith(DOCUMENT_PATH) === true && configured !== own ? undefined : configured;
 }

@@ -1,13 +1,13 @@
 /** Serialises the changes to the logins of a server: two at once could register two clients, or store a login that the other deleted. */
 import type { FetchLike } from "@modelcontextprotocol/client";
 import type { Clock } from "../../../core/ports.ts";
-import { untilAborted } from "../../../core/base/until-aborted.ts";
-import { within } from "../../../processes/pause.ts";
+import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
+import { withTimeLimit } from "../../../processes/pause.ts";
 
 /** Longest time a flow may take, including the wait for earlier ones, in milliseconds. */
-const FLOW_MS = 30_000;
+const FLOW_TIMEOUT_MS = 30_000;
 /** Longest time a flow may take once it has begun, in milliseconds, so that one without an answer leaves time for those that wait. */
-const TURN_MS = 15_000;
+const RUN_TIMEOUT_MS = 15_000;
 
 export class LoginFlows {
   readonly #clock: Clock;
@@ -24,10 +24,10 @@ export class LoginFlows {
    */
   run<T>(server: string, flow: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const before = this.#last.get(server) ?? Promise.resolve();
-    const running = this.limited(async (outer) => {
-      await untilAborted(before, outer);
+    const running = this.runWithLimit(async (outer) => {
+      await rejectOnAbort(before, outer);
       outer.throwIfAborted();
-      return await within({ clock: this.#clock, limitMs: TURN_MS, outer }, flow);
+      return await withTimeLimit({ clock: this.#clock, limitMs: RUN_TIMEOUT_MS, outer }, flow);
     });
     // a flow that stopped waiting has not begun: the next one still waits for those before it
     this.#last.set(
@@ -38,12 +38,12 @@ export class LoginFlows {
   }
 
   /** Runs `flow` at once, with a signal that aborts after 30 seconds. */
-  limited<T>(flow: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    return within({ clock: this.#clock, limitMs: FLOW_MS }, flow);
+  runWithLimit<T>(flow: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    return withTimeLimit({ clock: this.#clock, limitMs: FLOW_TIMEOUT_MS }, flow);
   }
 }
 
 /** A `fetch` whose requests all abort with the signal. */
-export function fetchUntil(fetch: FetchLike, signal: AbortSignal): FetchLike {
+export function fetchWithSignal(fetch: FetchLike, signal: AbortSignal): FetchLike {
   return (url, init) => fetch(url, { ...init, signal });
 }

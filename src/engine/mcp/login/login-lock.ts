@@ -1,13 +1,13 @@
 /** A lock file for one process at a time, so that two processes do not use the same refresh token. */
 import { open, readFile, rm, stat } from "node:fs/promises";
-import { systemCode } from "../../../core/base/system-code.ts";
+import { systemErrorCode } from "../../../core/base/system-code.ts";
 import type { Clock } from "../../../core/ports.ts";
-import { newSecret } from "../../../net/secret.ts";
-import { pause } from "../../../processes/pause.ts";
+import { createSecret } from "../../../net/secret.ts";
+import { sleep } from "../../../processes/pause.ts";
 
 /** Age of an abandoned lock file, in milliseconds: longer than any flow may take, so its process has ended without removing it. */
 const STALE_MS = 60_000;
-const LOOK_MS = 50;
+const RETRY_MS = 50;
 
 /** Runs `work` while this process has the lock file. @throws the reason of the signal; errors of the file system; as a rejection */
 export async function withLockFile<T>(
@@ -15,16 +15,16 @@ export async function withLockFile<T>(
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
   work: () => Promise<T>,
 ): Promise<T> {
-  const owner = newSecret();
+  const owner = createSecret();
   let aheadMs: number | undefined;
-  while (!(await created(path, owner))) {
+  while (!(await tryCreateFile(path, owner))) {
     signal.throwIfAborted();
-    const fileNow = aheadMs === undefined ? await fileTime(path) : aheadMs + clock.now();
+    const fileNow = aheadMs === undefined ? await readFileSystemTime(path) : aheadMs + clock.now();
     if (fileNow !== undefined) {
       aheadMs ??= fileNow - clock.now();
       await removeStale(path, fileNow);
     }
-    await pause(clock, LOOK_MS, signal);
+    await sleep(clock, RETRY_MS, signal);
   }
   try {
     return await work();
@@ -33,7 +33,7 @@ export async function withLockFile<T>(
   }
 }
 
-async function created(path: string, owner: string): Promise<boolean> {
+async function tryCreateFile(path: string, owner: string): Promise<boolean> {
   try {
     const file = await open(path, "wx", 0o600);
     try {
@@ -46,7 +46,7 @@ async function created(path: string, owner: string): Promise<boolean> {
     }
     return true;
   } catch (thrown: unknown) {
-    if (systemCode(thrown) === "EEXIST") return false;
+    if (systemErrorCode(thrown) === "EEXIST") return false;
     throw thrown;
   }
 }
@@ -59,13 +59,13 @@ async function created(path: string, owner: string): Promise<boolean> {
 async function removeStale(path: string, about: number): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found === undefined || about - found.mtimeMs < STALE_MS) return;
-  const now = (await fileTime(path)) ?? -Infinity;
+  const now = (await readFileSystemTime(path)) ?? -Infinity;
   const isStale = ({ mtimeMs }: { readonly mtimeMs: number }): boolean => now - mtimeMs >= STALE_MS;
   if (!isStale(found)) return;
   const claim = `${path}.${found.ino}-${Math.trunc(found.mtimeMs)}`;
   const claimed = await stat(claim).catch(() => undefined);
   if (claimed !== undefined && isStale(claimed)) await rm(claim, { force: true });
-  if (!(await created(claim, ""))) return;
+  if (!(await tryCreateFile(claim, ""))) return;
   const { ino, mtimeMs } = (await stat(path).catch(() => undefined)) ?? {};
   if (ino === found.ino && mtimeMs === found.mtimeMs) await rm(path, { force: true });
   await rm(claim, { force: true });
@@ -75,10 +75,10 @@ async function removeStale(path: string, about: number): Promise<void> {
  * The current time of the file system's clock, from a new file. The file always has the same name, so that a crash leaves at most one. Undefined
  * while another process creates it.
  */
-async function fileTime(beside: string): Promise<number | undefined> {
-  const path = `${beside}.time`;
+async function readFileSystemTime(lockPath: string): Promise<number | undefined> {
+  const path = `${lockPath}.time`;
   await rm(path, { force: true });
-  if (!(await created(path, ""))) return undefined;
+  if (!(await tryCreateFile(path, ""))) return undefined;
   const made = await stat(path).catch(() => undefined);
   await rm(path, { force: true });
   return made?.mtimeMs;

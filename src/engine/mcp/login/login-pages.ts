@@ -22,28 +22,28 @@ export interface LoginQuestion {
 }
 
 /** Asks the person to confirm that they are this user: the link may come from another person. */
-export function questionPage({ server, user, host, action }: LoginQuestion): Response {
+export function confirmPage({ server, user, host, action }: LoginQuestion): Response {
   return page(
     200,
     `Log in to ${server}`,
-    `<p>You are about to connect <b>${escaped(server)}</b> with the user <b>${escaped(user)}</b> of this gateway. You log in at <b>${escaped(host)}</b>.</p>
-<p>Continue only if you are ${escaped(user)}, and asked for this yourself: the calls of this user will then be made in your name.</p>
-<form method="post" action="${escaped(action)}"><button>Continue</button></form>`,
+    `<p>You are about to connect <b>${escapeHtml(server)}</b> with the user <b>${escapeHtml(user)}</b> of this gateway. You log in at <b>${escapeHtml(host)}</b>.</p>
+<p>Continue only if you are ${escapeHtml(user)}, and asked for this yourself: the calls of this user will then be made in your name.</p>
+<form method="post" action="${escapeHtml(action)}"><button>Continue</button></form>`,
   );
 }
 
-export function endPage(status: number, title: string, text: string): Response {
-  return page(status, title, `<p>${escaped(text)}</p>`);
+export function messagePage(status: number, title: string, text: string): Response {
+  return page(status, title, `<p>${escapeHtml(text)}</p>`);
 }
 
-export function unknownLogin(): Response {
-  return endPage(400, "Unknown login", "This login has ended, took too long, or was never started. Start it again.");
+export function unknownLoginPage(): Response {
+  return messagePage(400, "Unknown login", "This login has ended, took too long, or was never started. Start it again.");
 }
 
 const MAX_REASON = 200;
 
 /** The error of an authorization response without a code. @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
-export function refusedLogin(params: URLSearchParams): ToolError {
+export function authorizationError(params: URLSearchParams): ToolError {
   const said = ["error", "error_description"].flatMap(
     (name) =>
       params
@@ -57,8 +57,8 @@ export function refusedLogin(params: URLSearchParams): ToolError {
 
 function page(status: number, title: string, body: string): Response {
   const text = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escaped(title)}</title></head>
-<body><main><h1>${escaped(title)}</h1>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(title)}</title></head>
+<body><main><h1>${escapeHtml(title)}</h1>
 ${body}
 </main></body></html>
 `;
@@ -67,6 +67,6 @@ ${body}
 
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/gu, (character) => ENTITIES[character] ?? "");
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
-import { systemCode } from "../../../core/base/system-code.ts";
+import { systemErrorCode } from "../../../core/base/system-code.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import { readTextFile } from "../../../documents/read-text-file.ts";
 import { replaceFile } from "../../../documents/replace-file.ts";
@@ -28,16 +28,16 @@ export interface LoginStore {
   /** The users with an entry for a server, without "". */
   users(server: string): Promise<readonly string[]>;
   /** Runs `work` while no other process that shares the store runs work for the key. @throws the reason of the signal, as a rejection */
-  alone<T>(key: LoginKey, options: { readonly clock: Clock; readonly signal: AbortSignal }, work: () => Promise<T>): Promise<T>;
+  runExclusive<T>(key: LoginKey, options: { readonly clock: Clock; readonly signal: AbortSignal }, work: () => Promise<T>): Promise<T>;
 }
 
-export function memoryLogins(): LoginStore {
+export function memoryLoginStore(): LoginStore {
   const kept = new Map<string, { readonly key: LoginKey; readonly value: JsonObject }>();
   return {
-    alone: (_key, _options, work) => work(), // no other process shares it
-    get: (key) => Promise.resolve(kept.get(nameOf(key))?.value),
-    set: (key, value) => Promise.resolve(void kept.set(nameOf(key), { key, value })),
-    delete: (key) => Promise.resolve(void kept.delete(nameOf(key))),
+    runExclusive: (_key, _options, work) => work(), // no other process shares it
+    get: (key) => Promise.resolve(kept.get(fileNameOf(key))?.value),
+    set: (key, value) => Promise.resolve(void kept.set(fileNameOf(key), { key, value })),
+    delete: (key) => Promise.resolve(void kept.delete(fileNameOf(key))),
     users: (server) =>
       Promise.resolve([...kept.values()].filter(({ key }) => key.server === server && key.user !== "").map(({ key }) => key.user)),
   };
@@ -47,20 +47,20 @@ export function memoryLogins(): LoginStore {
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 const MAX_BYTES = 4 * 1024 * 1024;
-const REMOVE = "Remove the file; its user logs in again.";
+const REMOVE_HINT = "Remove the file; its user logs in again.";
 
 /**
  * Stores each login in a file. Every method rejects with `store_failed` for a file that cannot be read or written, except `users`, which leaves such
  * a file out and logs a warning once.
  */
-export function loginFiles(folder: string, log: Log): LoginStore {
+export function fileLoginStore(folder: string, log: Log): LoginStore {
   const reported = new Set<string>();
-  const pathOf = (key: LoginKey): string => join(folder, `${nameOf(key)}.json`);
+  const pathOf = (key: LoginKey): string => join(folder, `${fileNameOf(key)}.json`);
   const read = async (path: string): Promise<{ readonly key: LoginKey; readonly value: JsonObject } | undefined> => {
     try {
-      return entryIn(await readTextFile({ path, what: "login", code: "store_failed", maxBytes: MAX_BYTES, hint: REMOVE }), path);
+      return parseEntry(await readTextFile({ path, what: "login", code: "store_failed", maxBytes: MAX_BYTES, hint: REMOVE_HINT }), path);
     } catch (thrown: unknown) {
-      if (thrown instanceof ToolError && systemCode(thrown.cause) === "ENOENT") return undefined;
+      if (thrown instanceof ToolError && systemErrorCode(thrown.cause) === "ENOENT") return undefined;
       throw thrown;
     }
   };
@@ -75,9 +75,9 @@ export function loginFiles(folder: string, log: Log): LoginStore {
   };
   return {
     get: async (key) => (await read(pathOf(key)))?.value,
-    async alone(key, options, work) {
+    async runExclusive(key, options, work) {
       await makeFolder(folder);
-      return await withLockFile(join(folder, `${nameOf(key)}.lock`), options, work);
+      return await withLockFile(join(folder, `${fileNameOf(key)}.lock`), options, work);
     },
     async set(key, value) {
       await makeFolder(folder);
@@ -103,7 +103,7 @@ async function makeFolder(folder: string): Promise<void> {
 
 const FORMAT = "haft-login";
 
-function entryIn(text: string, path: string): { readonly key: LoginKey; readonly value: JsonObject } {
+function parseEntry(text: string, path: string): { readonly key: LoginKey; readonly value: JsonObject } {
   let entry: unknown;
   try {
     entry = parseJson(text);
@@ -114,11 +114,11 @@ function entryIn(text: string, path: string): { readonly key: LoginKey; readonly
   if (format === FORMAT && typeof server === "string" && typeof user === "string" && isJsonObject(value))
     return { key: { server, user }, value };
   throw new ToolError("store_failed", `${path} is not a login that was saved here.`, {
-    operatorHint: REMOVE,
+    operatorHint: REMOVE_HINT,
   });
 }
 
 /** A file name that reveals neither server nor user. */
-function nameOf({ server, user }: LoginKey): string {
+function fileNameOf({ server, user }: LoginKey): string {
   return hash("sha256", JSON.stringify([server, user]));
 }

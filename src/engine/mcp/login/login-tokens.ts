@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
-import { redactor, type Redact } from "../../../core/base/redact.ts";
+import { createRedactor, type Redact } from "../../../core/base/redact.ts";
 
 /** The tokens of a logged-in user, and their expiry. */
 export interface Tokens {
@@ -20,7 +20,7 @@ export interface Tokens {
 }
 
 /** The tokens in an entry of a store; undefined if it has none. */
-export function tokensIn(kept: JsonObject | undefined): Tokens | undefined {
+export function readTokens(kept: JsonObject | undefined): Tokens | undefined {
   const tokens = kept?.["tokens"];
   if (!isJsonObject(tokens) || typeof tokens["access_token"] !== "string") return undefined;
   const { access_token, refresh_token, issuer, scope } = tokens;
@@ -47,7 +47,7 @@ export interface UserLogin {
 }
 
 /** @param tokens undefined for a user without tokens */
-export function loginOf(server: string, tokens: Tokens | undefined, wallTime: number): UserLogin {
+export function toUserLogin(server: string, tokens: Tokens | undefined, wallTime: number): UserLogin {
   const { refresh_token: refresh, expiresAt: endsAt } = tokens ?? { expiresAt: 0 };
   const isOver = refresh === undefined && endsAt !== undefined && endsAt <= wallTime;
   return { server, loggedIn: !isOver, ...(isOver || refresh !== undefined || endsAt === undefined ? {} : { endsAt }) };
@@ -57,11 +57,11 @@ export function loginOf(server: string, tokens: Tokens | undefined, wallTime: nu
  * The scopes to request from a user whose token lacks some: those, and the ones granted before, which a new token would otherwise lose. Undefined if
  * the token has them all, as a new one would be refused as well.
  */
-export function widenedScope({ scope = "" }: Tokens, lacking: string): string | undefined {
+export function widenScope({ scope = "" }: Tokens, lacking: string): string | undefined {
   const given = new Set(scope.split(" ").filter((name) => name !== ""));
   const wanted = lacking.split(" ").filter((name) => name !== "" && !given.has(name));
   if (wanted.length === 0) return undefined;
-  const kept = [...given].filter((name) => !wanted.some((other) => excludes(name, other)));
+  const kept = [...given].filter((name) => !wanted.some((other) => scopesConflict(name, other)));
   return [...kept, ...wanted].join(" ");
 }
 
@@ -69,7 +69,7 @@ export function widenedScope({ scope = "" }: Tokens, lacking: string): string | 
  * The scopes, space-separated, that a token lacks although the user's last login requested them: another login would end the same way. Undefined if
  * there are none.
  */
-export function withheldScope({ scope = "", clientScope = "" }: Tokens, lacking: string): string | undefined {
+export function findWithheldScope({ scope = "", clientScope = "" }: Tokens, lacking: string): string | undefined {
   const [given, asked] = [new Set(scope.split(" ")), new Set(clientScope.split(" "))];
   const withheld = lacking.split(" ").filter((name) => name !== "" && asked.has(name) && !given.has(name));
   return withheld.length === 0 ? undefined : withheld.join(" ");
@@ -81,7 +81,7 @@ export function withheldScope({ scope = "", clientScope = "" }: Tokens, lacking:
  *
  * @see https://learn.microsoft.com/en-us/entra/identity-platform/scopes-oidc#the-default-scope (2026-11)
  */
-function excludes(one: string, other: string): boolean {
+function scopesConflict(one: string, other: string): boolean {
   const isAll = (name: string): boolean => name.endsWith("/.default");
   const isOfResource = (name: string): boolean => name.includes("://");
   return (isAll(one) && isOfResource(other)) || (isAll(other) && isOfResource(one));
@@ -90,5 +90,5 @@ function excludes(one: string, other: string): boolean {
 /** Removes the tokens from a text. */
 export function redactTokens(tokens: Tokens | undefined): Redact {
   const { access_token: token = "", refresh_token: refresh = "" } = tokens ?? {};
-  return redactor({ token, "refresh token": refresh });
+  return createRedactor({ token, "refresh token": refresh });
 }

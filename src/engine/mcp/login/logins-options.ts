@@ -1,4 +1,4 @@
-import { quoted } from "../../../core/base/wording.ts";
+import { quoteValue } from "../../../core/base/wording.ts";
 import { MILLISECONDS, checkNumber } from "../../../core/base/number-bounds.ts";
 import { ToolError } from "../../../core/error.ts";
 import { checkKnownKeys } from "../../../core/known-keys.ts";
@@ -31,7 +31,7 @@ export function checkOptions(options: UserLoginsOptions): void {
 /** @throws ToolError `invalid_argument` if the text is not an origin */
 export function checkOrigin(origin: string): void {
   if (typeof origin === "string" && URL.canParse(origin) && new URL(origin).origin === origin && /^https?:/u.test(origin)) return;
-  throw new ToolError("invalid_argument", `${quoted(origin)} is not an origin that logins can return to.`, {
+  throw new ToolError("invalid_argument", `${quoteValue(origin)} is not an origin that logins can return to.`, {
     hint: "Give only scheme, host and port, such as https://tools.example.",
   });
 }

@@ -1,6 +1,6 @@
 /** The addresses of the login pages. Requests arrive without the base path of the server. */
 import { DOCUMENT_PATH } from "./client-document.ts";
-import { quoted } from "../../../core/base/wording.ts";
+import { quoteValue } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
 import { checkOrigin } from "./logins-options.ts";
 
@@ -37,18 +37,18 @@ export class PageAddresses {
   }
 
   /** Sets the origin, if none was set before. @throws ToolError `invalid_argument` if the text is not an origin */
-  serveAt(origin: string): void {
+  setOrigin(origin: string): void {
     checkOrigin(origin);
     this.#origin ??= origin;
   }
 
   /** @throws ToolError `invalid_argument` for another path than before: the pages of each login have one address */
-  serveBelow(basePath: string): void {
+  setBasePath(basePath: string): void {
     this.#basePath ??= basePath;
     if (this.#basePath === basePath) return;
     throw new ToolError(
       "invalid_argument",
-      `These logins have their pages ${placeOf(this.#basePath)}, so they cannot also have them ${placeOf(basePath)}.`,
+      `These logins have their pages ${describePlace(this.#basePath)}, so they cannot also have them ${describePlace(basePath)}.`,
       { hint: "Pass them to one of the servers, which serves the pages for all, and omit logins from the others." },
     );
   }
@@ -59,6 +59,6 @@ export class PageAddresses {
   }
 }
 
-function placeOf(basePath: string): string {
-  return basePath === "" ? "at the root of their host" : `below ${quoted(basePath)}`;
+function describePlace(basePath: string): string {
+  return basePath === "" ? "at the root of their host" : `below ${quoteValue(basePath)}`;
 }

@@ -1,7 +1,7 @@
 /** Logins in progress: at most one for each user and server, each bound to one browser. */
 import { ToolError } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
-import { newSecret } from "../../../net/secret.ts";
+import { createSecret } from "../../../net/secret.ts";
 import type { LoginKey } from "./login-store.ts";
 import type { LoginRequest } from "./user-provider.ts";
 
@@ -30,9 +30,9 @@ export class PendingLogins {
   }
 
   get(key: LoginKey): PendingLogin | undefined {
-    const pending = this.#pending.get(nameOf(key));
+    const pending = this.#pending.get(loginKeyText(key));
     if (pending === undefined || pending.expiresAt > this.#clock.now()) return pending;
-    this.forget(key);
+    this.cancel(key);
     return undefined;
   }
 
@@ -42,40 +42,40 @@ export class PendingLogins {
   }
 
   /** Adds a login, in place of an earlier one of the user. */
-  hold({ server, user }: LoginKey, request: LoginRequest): PendingLogin {
+  add({ server, user }: LoginKey, request: LoginRequest): PendingLogin {
     const [oldest] = this.#pending.values();
-    if (this.#pending.size >= MAX_PENDING && oldest !== undefined) this.forget(oldest);
+    if (this.#pending.size >= MAX_PENDING && oldest !== undefined) this.cancel(oldest);
     const done = Promise.withResolvers<void>();
     done.promise.catch(() => undefined); // there may be no waiting call
     const expiresAt = this.#clock.now() + this.#loginMs;
-    const pending: PendingLogin = { server, user, id: newSecret(), request, expiresAt, done, browser: undefined, isEnding: false };
-    this.forget(pending);
-    this.#pending.set(nameOf(pending), pending);
+    const pending: PendingLogin = { server, user, id: createSecret(), request, expiresAt, done, browser: undefined, isEnding: false };
+    this.cancel(pending);
+    this.#pending.set(loginKeyText(pending), pending);
     return pending;
   }
 
   /** Removes a login that has ended. The caller settles its `done`. */
-  take(pending: PendingLogin): void {
-    if (this.#pending.get(nameOf(pending)) === pending) this.#pending.delete(nameOf(pending));
+  remove(pending: PendingLogin): void {
+    if (this.#pending.get(loginKeyText(pending)) === pending) this.#pending.delete(loginKeyText(pending));
   }
 
   /** Removes a login in progress and rejects its `done`. */
-  forget(key: LoginKey): void {
-    const pending = this.#pending.get(nameOf(key));
-    this.#pending.delete(nameOf(key));
+  cancel(key: LoginKey): void {
+    const pending = this.#pending.get(loginKeyText(key));
+    this.#pending.delete(loginKeyText(key));
     pending?.done.reject(new ToolError("cancelled", "The login was not completed in time."));
   }
 }
 
-export function nameOf({ server, user }: LoginKey): string {
+export function loginKeyText({ server, user }: LoginKey): string {
   return JSON.stringify([server, user]);
 }
 
-export function cookieOf({ id }: PendingLogin): string {
+export function cookieNameOf({ id }: PendingLogin): string {
   return `haft-login-${id.slice(0, 12)}`;
 }
 
-export function cookieIn(header: string, name: string): string | undefined {
+export function readCookie(header: string, name: string): string | undefined {
   for (const part of header.split(";")) {
     const [key, value] = part.trim().split("=", 2);
     if (key === name) return value;

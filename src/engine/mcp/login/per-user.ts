@@ -4,14 +4,14 @@ import type { ToolContext } from "../../../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../../../core/engine.ts";
 import { causesOf } from "../../../core/base/causes.ts";
 import { ToolError } from "../../../core/error.ts";
-import { redactError, redactor, type Redact } from "../../../core/base/redact.ts";
+import { redactError, createRedactor, type Redact } from "../../../core/base/redact.ts";
 import { RemoteJob } from "../../../core/remote-job.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { guardedFetch } from "../../../net/guarded-fetch.ts";
 import { httpClient } from "../../../net/http-client.ts";
-import { within } from "../../../processes/pause.ts";
+import { withTimeLimit } from "../../../processes/pause.ts";
 import { principalIdOf } from "../../../core/principal-id.ts";
-import { isNamed, lackingScope } from "../call-error.ts";
+import { hasErrorName, findMissingScope } from "../call-error.ts";
 import { loadClient } from "../connect.ts";
 import { clientOptions } from "../http-wire.ts";
 import { serverUrl, type McpTokenExchangeAuth, type McpUrlOptions, type McpUserLoginAuth } from "../options.ts";
@@ -39,7 +39,7 @@ interface Connection {
 }
 
 /** A call whose user is asked to log in. */
-interface Asking {
+interface LoginRequestContext {
   readonly logins: UserLogins;
   readonly context: ToolContext;
 }
@@ -58,7 +58,7 @@ export class PerUserEngine implements Engine {
   #lister: Engine | undefined;
   #isListed = false;
   /** The reason why no tools were listed, as last logged. */
-  #unlisted: string | undefined;
+  #lastListError: string | undefined;
   /** Users who logged out while tools were being listed. */
   readonly #loggedOut = new Set<string>();
   #closing = new AbortController();
@@ -88,10 +88,10 @@ export class PerUserEngine implements Engine {
     this.#server = server;
     if (auth.type === "user-login")
       this.#closers.push(
-        auth.logins.add(toolset, {
+        auth.logins.addServer(toolset, {
           ...server,
           client: auth,
-          onLogin: (user) => this.#loggedIn(user),
+          onLogin: (user) => this.#onLoggedIn(user),
           onLogout: (user) => void this.#loggedOut.add(user),
         }),
       );
@@ -105,13 +105,13 @@ export class PerUserEngine implements Engine {
 
   async list(signal: AbortSignal): Promise<readonly Tool[]> {
     const { listWith } = this.#auth;
-    const tools = listWith === undefined ? await this.#listedForUser(signal) : await this.#listedWith(listWith, signal);
+    const tools = listWith === undefined ? await this.#listForFirstUser(signal) : await this.#listWithCredentials(listWith, signal);
     this.#isListed = tools !== undefined;
     return tools ?? [LOGIN_TOOL];
   }
 
   call(request: EngineRequest, context: ToolContext): Promise<unknown> {
-    return this.#ask(context, async (engine) => {
+    return this.#runForUser(context, async (engine) => {
       if (!this.#isListed && request.tool.name === LOGIN_TOOL.name) {
         this.#context?.changed(); // the user may have logged in through another process
         return "You are logged in: look at the tools again.";
@@ -121,7 +121,7 @@ export class PerUserEngine implements Engine {
   }
 
   attach(id: string, request: EngineRequest, context: ToolContext): Promise<unknown> {
-    return this.#ask(context, async (engine) => await engine.attach?.(id, request, context));
+    return this.#runForUser(context, async (engine) => await engine.attach?.(id, request, context));
   }
 
   async close(): Promise<void> {
@@ -132,11 +132,11 @@ export class PerUserEngine implements Engine {
     this.#connections.clear();
     const lister = this.#lister;
     this.#lister = undefined;
-    await Promise.allSettled([lister?.close?.(), ...connections.map(closed)]);
+    await Promise.allSettled([lister?.close?.(), ...connections.map(closeConnection)]);
   }
 
   /** Runs `work` for the user; once more if they had to log in first. */
-  async #ask(context: ToolContext, work: (engine: Engine) => Promise<unknown>): Promise<unknown> {
+  async #runForUser(context: ToolContext, work: (engine: Engine) => Promise<unknown>): Promise<unknown> {
     const user = userOf(context);
     for (let attempt = 1; ; attempt++) {
       const connection = this.#connectionOf(user);
@@ -144,11 +144,11 @@ export class PerUserEngine implements Engine {
       try {
         const { engine } = await connection.opening;
         const answer = await work(engine);
-        if (answer instanceof RemoteJob) holdFor(answer, connection);
+        if (answer instanceof RemoteJob) holdForJob(answer, connection);
         return answer;
       } catch (thrown: unknown) {
         const error = redactError(ToolError.fromUnknown(thrown, "unavailable"), await connection.redact());
-        if (attempt > 1 || !(await this.#loggedInFor(thrown, { user, context }))) throw error;
+        if (attempt > 1 || !(await this.#logInForCall(thrown, { user, context }))) throw error;
       } finally {
         connection.calls--;
       }
@@ -159,47 +159,47 @@ export class PerUserEngine implements Engine {
    * Logs the user in if the refusal of a call requires it and nothing was executed before. Resolves to whether the call may be repeated. @throws
    * ToolError `permission_denied` with the address of the login, as a rejection
    */
-  async #loggedInFor(thrown: unknown, { user, context }: { readonly user: string; readonly context: ToolContext }): Promise<boolean> {
+  async #logInForCall(thrown: unknown, { user, context }: { readonly user: string; readonly context: ToolContext }): Promise<boolean> {
     const auth = this.#auth;
     if (auth.type !== "user-login" || !(thrown instanceof ToolError) || thrown.outcome !== "not_started") return false;
     const server = this.#context?.toolset ?? "";
-    const scope = lackingScope(thrown);
+    const scope = findMissingScope(thrown);
     if (scope !== undefined) {
-      const pending = await auth.logins.widened({ server, user }, scope);
+      const pending = await auth.logins.requestScope({ server, user }, scope);
       if (pending === undefined || pending === "given") return pending === "given";
-      await this.#ended(pending, { logins: auth.logins, context, wants: `wants you to grant it the scope ${scope}` });
+      await this.#awaitLogin(pending, { logins: auth.logins, context, wants: `wants you to grant it the scope ${scope}` });
       return true;
     }
-    if (![...causesOf(thrown)].some((each) => isNamed(each, "UnauthorizedError"))) return false;
-    await this.#login(user, { logins: auth.logins, context });
+    if (![...causesOf(thrown)].some((each) => hasErrorName(each, "UnauthorizedError"))) return false;
+    await this.#requireLogin(user, { logins: auth.logins, context });
     return true;
   }
 
-  async #login(user: string, { logins, context }: Asking): Promise<void> {
+  async #requireLogin(user: string, { logins, context }: LoginRequestContext): Promise<void> {
     const server = this.#context?.toolset ?? "";
-    if (!logins.takesLogins)
+    if (!logins.acceptsLogins)
       throw new ToolError("permission_denied", `The server ${server} wants its user to log in first.`, {
         outcome: "not_started",
         retryable: false,
         hint: "Ask the user to log in to it, then call again.",
         operatorHint: `The user ${JSON.stringify(user)} has no valid token for ${server}: log in with haft mcp login ${server}`,
       });
-    const pending = await logins.needed({ server, user });
-    if (pending !== undefined) await this.#ended(pending, { logins, context }); // undefined if they have just logged in
+    const pending = await logins.ensureLogin({ server, user });
+    if (pending !== undefined) await this.#awaitLogin(pending, { logins, context }); // undefined if they have just logged in
   }
 
   /** Waits for the end of the login. @param wants the request to the user, as part of a sentence */
-  async #ended(
+  async #awaitLogin(
     pending: PendingLogin,
-    { logins, context, wants = "wants you to log in" }: Asking & { readonly wants?: string },
+    { logins, context, wants = "wants you to log in" }: LoginRequestContext & { readonly wants?: string },
   ): Promise<void> {
     const { server, user } = pending;
-    const address = logins.addressOf(pending);
+    const address = logins.loginAddress(pending);
     const answer = await context.ask({ message: `The server ${server} ${wants}.`, url: address });
     if (answer.action === "accept") {
       const { clock } = this.#openContext();
-      const hasEnded = await within({ clock, limitMs: LOGIN_WAIT_MS, outer: context.signal }, (signal) =>
-        logins.ended(pending, signal),
+      const hasEnded = await withTimeLimit({ clock, limitMs: LOGIN_WAIT_MS, outer: context.signal }, (signal) =>
+        logins.untilEnded(pending, signal),
       ).then(
         () => true,
         () => false,
@@ -215,7 +215,7 @@ export class PerUserEngine implements Engine {
     });
   }
 
-  #loggedIn(user: string): void {
+  #onLoggedIn(user: string): void {
     void this.#drop(user); // it may have failed to open
     if (!this.#isListed) this.#context?.changed();
   }
@@ -224,7 +224,7 @@ export class PerUserEngine implements Engine {
    * The tools of the first user who can list them; undefined if no user is logged in. @throws ToolError if listing failed temporarily, so that the
    * known tools are kept; as a rejection
    */
-  async #listedForUser(signal: AbortSignal): Promise<readonly Tool[] | undefined> {
+  async #listForFirstUser(signal: AbortSignal): Promise<readonly Tool[] | undefined> {
     let failed: ToolError | undefined;
     const { logins } = this.#auth.type === "user-login" ? this.#auth : { logins: undefined };
     const { toolset: server = "", log } = this.#context ?? {};
@@ -236,23 +236,23 @@ export class PerUserEngine implements Engine {
       try {
         const { engine, tools } = await connection.opening;
         const listed = this.#isListed ? ((await engine.list?.(signal)) ?? tools) : tools;
-        this.#unlisted = undefined;
+        this.#lastListError = undefined;
         return listed;
       } catch (thrown: unknown) {
         if (this.#loggedOut.has(user)) continue;
-        const error = await redactedError(thrown, [before, connection.redact()]);
+        const error = await toRedactedError(thrown, [before, connection.redact()]);
         if (failed === undefined || error.retryable) failed = error;
       }
     }
     if (failed === undefined) return undefined;
     if (this.#isListed && failed.retryable) throw failed;
-    if (failed.message === this.#unlisted) return undefined;
-    this.#unlisted = failed.message;
+    if (failed.message === this.#lastListError) return undefined;
+    this.#lastListError = failed.message;
     log?.warn(`MCP server "${server}" lists no tools to users who have logged in, so it offers only the tool login: ${failed.message}`);
     return undefined;
   }
 
-  async #listedWith(auth: NonNullable<McpUrlOptions["auth"]>, signal: AbortSignal): Promise<readonly Tool[]> {
+  async #listWithCredentials(auth: NonNullable<McpUrlOptions["auth"]>, signal: AbortSignal): Promise<readonly Tool[]> {
     if (this.#lister !== undefined) return (await this.#lister.list?.(signal)) ?? [];
     const lister = this.#makeEngine({ ...this.#options, auth });
     const tools = (await lister.open?.(this.#openContext())) ?? [];
@@ -270,11 +270,11 @@ export class PerUserEngine implements Engine {
   }
 
   #connect(user: string): Connection {
-    const { source, redact } = this.#sourceOf(user);
+    const { source, redact } = this.#tokenSourceOf(user);
     const engine = this.#makeEngine({ ...this.#options, auth: { type: "oauth", provider: source } });
-    const opening = (async () => ({ engine, tools: await this.#opened(engine) }))();
+    const opening = (async () => ({ engine, tools: await this.#openEngine(engine) }))();
     const connection: Connection = {
-      opening: opening.catch((thrown: unknown) => this.#notOpened(user, connection, thrown)),
+      opening: opening.catch((thrown: unknown) => this.#forgetFailed(user, connection, thrown)),
       redact,
       calls: 0,
     };
@@ -283,15 +283,15 @@ export class PerUserEngine implements Engine {
   }
 
   /** Opens the engine within a time limit, as all later calls of the user would wait for a server that never answers. */
-  async #opened(engine: Engine): Promise<readonly Tool[]> {
+  async #openEngine(engine: Engine): Promise<readonly Tool[]> {
     const context = { ...this.#openContext(), changed: () => undefined };
     const { clock, openTimeoutMs = 0, signal: outer } = context;
     const limitMs = Math.max(OPEN_TIMEOUT_MS, openTimeoutMs);
-    return await within({ clock, limitMs, outer }, async (signal) => (await engine.open?.({ ...context, signal })) ?? []);
+    return await withTimeLimit({ clock, limitMs, outer }, async (signal) => (await engine.open?.({ ...context, signal })) ?? []);
   }
 
   /** Forgets the connection, so that the next call tries again. The outcome is `not_started`, as no call was sent. */
-  #notOpened(user: string, connection: Connection, thrown: unknown): never {
+  #forgetFailed(user: string, connection: Connection, thrown: unknown): never {
     if (this.#connections.get(user) === connection) this.#connections.delete(user);
     const { code, message, details, retryable, operatorHint } = ToolError.fromUnknown(thrown, "unavailable");
     const options = { details, retryable, outcome: "not_started", cause: thrown } as const;
@@ -304,7 +304,7 @@ export class PerUserEngine implements Engine {
     return { ...context, signal: this.#closing.signal };
   }
 
-  #sourceOf(user: string): { readonly source: AuthProvider; readonly redact: () => Promise<Redact> } {
+  #tokenSourceOf(user: string): { readonly source: AuthProvider; readonly redact: () => Promise<Redact> } {
     const auth = this.#auth;
     const { toolset, clock } = this.#openContext();
     if (auth.type === "user-login") {
@@ -313,7 +313,7 @@ export class PerUserEngine implements Engine {
     }
     if (this.#server === undefined) throw new ToolError("unavailable", "The MCP server is not open.", { outcome: "not_started" });
     const source = new ExchangedTokens(this.#server, auth, { user, clock });
-    return { source, redact: () => Promise.resolve(redactor(source.secrets)) };
+    return { source, redact: () => Promise.resolve(createRedactor(source.secrets)) };
   }
 
   #closeIdle(): void {
@@ -327,19 +327,19 @@ export class PerUserEngine implements Engine {
     const connection = this.#connections.get(user);
     if (connection === undefined || connection.calls > 0) return;
     this.#connections.delete(user);
-    await closed(connection);
+    await closeConnection(connection);
   }
 }
 
 /** Keeps the connection open until the job has ended, which its engine follows. */
-function holdFor(job: RemoteJob, connection: Connection): void {
+function holdForJob(job: RemoteJob, connection: Connection): void {
   const release = (): void => void connection.calls--;
   connection.calls++;
   job.result.then(release, release);
 }
 
 /** The error without tokens. If the tokens cannot be read, that error is returned instead, as the given one may contain them. */
-async function redactedError(thrown: unknown, redacts: readonly Promise<Redact>[]): Promise<ToolError> {
+async function toRedactedError(thrown: unknown, redacts: readonly Promise<Redact>[]): Promise<ToolError> {
   try {
     return (await Promise.all(redacts)).reduce(redactError, ToolError.fromUnknown(thrown, "unavailable"));
   } catch (unread: unknown) {
@@ -347,7 +347,7 @@ async function redactedError(thrown: unknown, redacts: readonly Promise<Redact>[
   }
 }
 
-async function closed({ opening }: Connection): Promise<void> {
+async function closeConnection({ opening }: Connection): Promise<void> {
   const open = await opening.catch(() => undefined);
   await open?.engine.close?.();
 }

@@ -1,7 +1,7 @@
 /** Revokes a token at its authorization server (RFC 7009). */
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { ToolError } from "../../../core/error.ts";
-import { clientCredentials } from "../../../net/basic-credentials.ts";
+import { encodeClientCredentials } from "../../../net/basic-credentials.ts";
 import type { Tokens } from "./login-tokens.ts";
 import type { UserProvider } from "./user-provider.ts";
 
@@ -43,7 +43,7 @@ export async function revokeToken({ url, sdk, fetch, provider, tokens }: Revocat
   const isPosted = Array.isArray(methods) && !methods.includes("client_secret_basic") && methods.includes("client_secret_post");
   if (secret === undefined || isPosted) body.set("client_id", id);
   if (secret !== undefined && isPosted) body.set("client_secret", secret);
-  else if (secret !== undefined) headers.set("authorization", `Basic ${clientCredentials(id, secret)}`);
+  else if (secret !== undefined) headers.set("authorization", `Basic ${encodeClientCredentials(id, secret)}`);
   const response = await fetch(endpoint, { method: "POST", headers, body, redirect: "error" });
   await response.body?.cancel();
   if (!response.ok) throw new ToolError("network_error", `The authorization server answered the revocation with HTTP ${response.status}.`);

@@ -2,12 +2,12 @@
 import type { AuthProvider, OAuthClientProvider, StoredOAuthTokens } from "@modelcontextprotocol/client";
 import { causesOf } from "../../../core/base/causes.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
-import { untilAborted } from "../../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
 import type { Clock } from "../../../core/ports.ts";
-import { within } from "../../../processes/pause.ts";
+import { withTimeLimit } from "../../../processes/pause.ts";
 import type { McpTokenExchangeAuth } from "../options.ts";
-import { refusedToken } from "../refused-token.ts";
-import { fetchUntil } from "./login-flows.ts";
+import { refusedTokenOf } from "../refused-token.ts";
+import { fetchWithSignal } from "./login-flows.ts";
 import type { LoginServer } from "./user-logins.ts";
 import { tokenError, watchTokenRequests } from "./watch-token-requests.ts";
 
@@ -16,13 +16,13 @@ type TokenExchange = Omit<McpTokenExchangeAuth, "type" | "listWith">;
 const GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 /** @see https://www.rfc-editor.org/rfc/rfc8693#section-2.2.2 */
-const REFUSALS: ReadonlySet<unknown> = new Set(["invalid_grant", "invalid_request", "invalid_target", "invalid_scope", "access_denied"]);
+const REFUSAL_CODES: ReadonlySet<unknown> = new Set(["invalid_grant", "invalid_request", "invalid_target", "invalid_scope", "access_denied"]);
 /** How long before its expiry a token is replaced, so that it is still valid when it arrives, in milliseconds. */
-const EARLY_MS = 10_000;
+const RENEW_EARLY_MS = 10_000;
 /** A refusal within this time after a renewal, in milliseconds, is that of a request with the old token. */
 const JUST_RENEWED_MS = 1_000;
 /** Longest time of an exchange, in milliseconds: all calls of the user wait for it. */
-const EXCHANGE_MS = 30_000;
+const EXCHANGE_TIMEOUT_MS = 30_000;
 
 /** The tokens of one user, in memory. */
 export class ExchangedTokens implements AuthProvider {
@@ -44,19 +44,19 @@ export class ExchangedTokens implements AuthProvider {
 
   /** The tokens that must not appear in messages. */
   get secrets(): Readonly<Record<string, string>> {
-    const { subject, kept } = this.#provider;
-    return { "subject token": subject, token: kept?.access_token ?? "" };
+    const { subjectToken, currentTokens } = this.#provider;
+    return { "subject token": subjectToken, token: currentTokens?.access_token ?? "" };
   }
 
   async token(): Promise<string | undefined> {
-    const { kept } = this.#provider;
-    const livesMs = kept?.expires_in === undefined ? Infinity : kept.expires_in * 1_000 - EARLY_MS;
-    if (kept === undefined || this.#clock.now() - (this.#renewedAt ?? 0) >= livesMs) await this.#renew();
-    return this.#provider.kept?.access_token;
+    const { currentTokens } = this.#provider;
+    const livesMs = currentTokens?.expires_in === undefined ? Infinity : currentTokens.expires_in * 1_000 - RENEW_EARLY_MS;
+    if (currentTokens === undefined || this.#clock.now() - (this.#renewedAt ?? 0) >= livesMs) await this.#renew();
+    return this.#provider.currentTokens?.access_token;
   }
 
   async onUnauthorized({ response }: { readonly response: Response }): Promise<void> {
-    if (this.#provider.kept !== undefined && refusedToken(response) !== this.#provider.kept.access_token) return;
+    if (this.#provider.currentTokens !== undefined && refusedTokenOf(response) !== this.#provider.currentTokens.access_token) return;
     if (this.#renewedAt !== undefined && this.#clock.now() - this.#renewedAt < JUST_RENEWED_MS) return;
     await this.#renew();
   }
@@ -68,13 +68,13 @@ export class ExchangedTokens implements AuthProvider {
 
   async #exchange(): Promise<void> {
     const { url, sdk, fetch } = this.#server;
-    await within({ clock: this.#clock, limitMs: EXCHANGE_MS }, async (signal) => {
-      const requests = watchTokenRequests(fetchUntil(fetch, signal), GRANT);
+    await withTimeLimit({ clock: this.#clock, limitMs: EXCHANGE_TIMEOUT_MS }, async (signal) => {
+      const requests = watchTokenRequests(fetchWithSignal(fetch, signal), GRANT);
       try {
-        await untilAborted(sdk.auth(this.#provider, { serverUrl: url, fetchFn: requests.fetch }), signal);
+        await rejectOnAbort(sdk.auth(this.#provider, { serverUrl: url, fetchFn: requests.fetch }), signal);
       } catch (thrown: unknown) {
         const { fault } = requests;
-        throw fault === undefined ? refused(thrown) : tokenError("The token of the user could not be exchanged", fault, { cause: thrown });
+        throw fault === undefined ? toRefusalError(thrown) : tokenError("The token of the user could not be exchanged", fault, { cause: thrown });
       }
     });
     this.#renewedAt = this.#clock.now();
@@ -82,8 +82,8 @@ export class ExchangedTokens implements AuthProvider {
 }
 
 /** The error if the authorization server refused the user's token; any other error is returned as it is. */
-function refused(thrown: unknown): unknown {
-  const code = [...causesOf(thrown)].find((each) => each instanceof Error && "code" in each && REFUSALS.has(each.code));
+function toRefusalError(thrown: unknown): unknown {
+  const code = [...causesOf(thrown)].find((each) => each instanceof Error && "code" in each && REFUSAL_CODES.has(each.code));
   if (code === undefined) return thrown;
   return new ToolError("permission_denied", `The token of the user was not exchanged: ${describeThrown(thrown)}`, {
     retryable: false,
@@ -95,8 +95,8 @@ function refused(thrown: unknown): unknown {
 class ExchangeProvider implements OAuthClientProvider {
   readonly redirectUrl = undefined;
   readonly clientMetadata: OAuthClientProvider["clientMetadata"];
-  kept: StoredOAuthTokens | undefined;
-  subject = "";
+  currentTokens: StoredOAuthTokens | undefined;
+  subjectToken = "";
   readonly #exchange: TokenExchange;
   readonly #user: string;
 
@@ -119,21 +119,21 @@ class ExchangeProvider implements OAuthClientProvider {
 
   async prepareTokenRequest(scope?: string): Promise<URLSearchParams> {
     const { subjectToken, subjectTokenType = ACCESS_TOKEN, scope: wanted = scope } = this.#exchange;
-    this.subject = await subjectToken(this.#user);
+    this.subjectToken = await subjectToken(this.#user);
     return new URLSearchParams({
       grant_type: GRANT,
-      subject_token: this.subject,
+      subject_token: this.subjectToken,
       subject_token_type: subjectTokenType,
       ...(wanted === undefined || wanted === "" ? {} : { scope: wanted }),
     });
   }
 
   tokens(): StoredOAuthTokens | undefined {
-    return this.kept;
+    return this.currentTokens;
   }
 
   saveTokens(tokens: StoredOAuthTokens): void {
-    this.kept = tokens;
+    this.currentTokens = tokens;
   }
 
   redirectToAuthorization(): void {

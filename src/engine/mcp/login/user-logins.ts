@@ -1,21 +1,21 @@
 /** The logins of users to MCP servers that require each user to log in: begins, ends, renews and revokes them. */
 import type { AuthProvider, FetchLike } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../../core/error.ts";
-import { untilAborted } from "../../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
-import { redactor, type Redact } from "../../../core/base/redact.ts";
+import { createRedactor, type Redact } from "../../../core/base/redact.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
-import { isSameSecret, newSecret } from "../../../net/secret.ts";
-import { refusedToken } from "../refused-token.ts";
-import { authorize, notBegun, notGiven, type Challenge } from "./authorize.ts";
-import { DOCUMENT_PATH, documentFor, documentPage } from "./client-document.ts";
-import { LoginFlows, fetchUntil } from "./login-flows.ts";
-import { endPage, questionPage, refusedLogin, unknownLogin } from "./login-pages.ts";
-import { loginFiles, memoryLogins, type LoginKey, type LoginStore } from "./login-store.ts";
-import { loginOf, redactTokens, tokensIn, widenedScope, withheldScope, type Tokens, type UserLogin } from "./login-tokens.ts";
+import { isSameSecret, createSecret } from "../../../net/secret.ts";
+import { refusedTokenOf } from "../refused-token.ts";
+import { authorize, loginStartError, scopeNotGrantedError, type Challenge } from "./authorize.ts";
+import { DOCUMENT_PATH, selectClientDocument, documentResponse } from "./client-document.ts";
+import { LoginFlows, fetchWithSignal } from "./login-flows.ts";
+import { messagePage, confirmPage, authorizationError, unknownLoginPage } from "./login-pages.ts";
+import { fileLoginStore, memoryLoginStore, type LoginKey, type LoginStore } from "./login-store.ts";
+import { toUserLogin, redactTokens, readTokens, widenScope, findWithheldScope, type Tokens, type UserLogin } from "./login-tokens.ts";
 import { checkOptions, type UserLoginsOptions } from "./logins-options.ts";
 import { CALLBACK_PATH, LOGIN_PATH, PageAddresses } from "./page-addresses.ts";
-import { PendingLogins, cookieIn, cookieOf, nameOf, type PendingLogin } from "./pending-logins.ts";
+import { PendingLogins, readCookie, cookieNameOf, loginKeyText, type PendingLogin } from "./pending-logins.ts";
 import { revokeToken } from "./revoke-token.ts";
 import { UserProvider, type LoginClient, type LoginRequest, type UserProviderOptions } from "./user-provider.ts";
 
@@ -57,7 +57,7 @@ export class UserLogins {
   readonly #servers = new Map<string, LoginServer>();
   readonly #pending: PendingLogins;
   /** Requests for a user's tokens in progress, by user and server. */
-  readonly #asking = new Map<string, Promise<void>>();
+  readonly #tokenRequests = new Map<string, Promise<void>>();
   readonly #flows: LoginFlows;
   readonly #renewedAt = new Map<string, number>();
   readonly #addresses = new PageAddresses();
@@ -69,7 +69,7 @@ export class UserLogins {
     this.#clock = ports.clock ?? systemPorts.clock;
     this.#log = ports.log ?? systemPorts.log;
     this.#flows = new LoginFlows(this.#clock);
-    this.#store = folder === undefined ? memoryLogins() : loginFiles(folder, this.#log);
+    this.#store = folder === undefined ? memoryLoginStore() : fileLoginStore(folder, this.#log);
     this.#pending = new PendingLogins({ clock: this.#clock, loginMs: loginMs ?? DEFAULT_LOGIN_MS });
   }
 
@@ -79,39 +79,39 @@ export class UserLogins {
    * @throws ToolError `invalid_argument` if it is not an origin
    */
   serveAt(origin: string): void {
-    this.#addresses.serveAt(origin);
+    this.#addresses.setOrigin(origin);
   }
 
   /** Sets the path of the server with the pages, such as `/haft`, which follows the origin in their addresses. Called by `createServer`. */
   serveBelow(basePath: string): void {
-    this.#addresses.serveBelow(basePath);
+    this.#addresses.setBasePath(basePath);
   }
 
   /** @internal Whether the pages have an address, so that a login can begin here. */
-  get takesLogins(): boolean {
+  get acceptsLogins(): boolean {
     return this.#addresses.origin !== undefined;
   }
 
   /** Answers a browser's request to the login pages; undefined for every other path. Never rejects. */
   async response(request: Request): Promise<Response | undefined> {
     const url = new URL(request.url);
-    if (url.pathname === DOCUMENT_PATH && request.method === "GET") return documentPage(this.#addresses);
+    if (url.pathname === DOCUMENT_PATH && request.method === "GET") return documentResponse(this.#addresses);
     if (url.pathname !== LOGIN_PATH && url.pathname !== CALLBACK_PATH) return undefined;
     try {
-      if (url.pathname === CALLBACK_PATH && request.method === "GET") return await this.#ended(request, url.searchParams);
-      if (url.pathname === LOGIN_PATH && request.method === "GET") return this.#asked(url.searchParams);
-      if (url.pathname === LOGIN_PATH && request.method === "POST") return this.#goesOn(request, url.searchParams);
-      return endPage(405, "Not served", "This page does not accept such a request.");
+      if (url.pathname === CALLBACK_PATH && request.method === "GET") return await this.#finishLogin(request, url.searchParams);
+      if (url.pathname === LOGIN_PATH && request.method === "GET") return this.#showConfirmPage(url.searchParams);
+      if (url.pathname === LOGIN_PATH && request.method === "POST") return this.#continueLogin(request, url.searchParams);
+      return messagePage(405, "Not served", "This page does not accept such a request.");
     } catch (thrown: unknown) {
       this.#log.warn(`A page for a login failed: ${describeThrown(thrown)}`);
-      return endPage(500, "Something went wrong", "The log of the server says more. Start the login again.");
+      return messagePage(500, "Something went wrong", "The log of the server says more. Start the login again.");
     }
   }
 
   /** The servers that users log in to, and whether this user is logged in. */
   async list(user: string): Promise<readonly UserLogin[]> {
     return await Promise.all(
-      Array.from(this.#servers.keys(), async (server) => loginOf(server, await this.#tokens({ server, user }), this.#clock.wallTime())),
+      Array.from(this.#servers.keys(), async (server) => toUserLogin(server, await this.#tokens({ server, user }), this.#clock.wallTime())),
     );
   }
 
@@ -123,24 +123,24 @@ export class UserLogins {
   async begin(server: string, user: string): Promise<string> {
     const key = { server, user };
     const known = this.#serverOf(server);
-    if (!this.takesLogins)
+    if (!this.acceptsLogins)
       throw new ToolError("unavailable", `A login to MCP server "${server}" cannot start here: there is no page for it.`, {
         operatorHint: "Give UserLogins the origin at which its pages are served.",
       });
-    const pending = this.pending(key) ?? (await this.#begun(key, known));
+    const pending = this.findPending(key) ?? (await this.#startLogin(key, known));
     if (pending === undefined)
       throw new ToolError("unavailable", `${JSON.stringify(user)} is logged in to MCP server "${server}" already: the token was renewed.`);
-    return this.addressOf(pending);
+    return this.loginAddress(pending);
   }
 
   /** Deletes the token, and revokes it if possible. Resolves to whether there was one. @throws ToolError `not_found`, as a rejection */
   async logout(server: string, user: string): Promise<boolean> {
     const key = { server, user };
     const { url, sdk, fetch } = this.#serverOf(server);
-    this.#pending.forget(key);
-    const tokens = await this.#alone(key, async () => {
+    this.#pending.cancel(key);
+    const tokens = await this.#runExclusive(key, async () => {
       const kept = await this.#tokens(key);
-      if (kept !== undefined) await this.#store.delete(this.#stored(key));
+      if (kept !== undefined) await this.#store.delete(this.#storeKey(key));
       return kept;
     });
     if (tokens === undefined) return false;
@@ -148,7 +148,7 @@ export class UserLogins {
     const { redirectUrl = this.#addresses.callback ?? "", clientScope, clientMetadataUrl } = tokens;
     const provider = this.#provider(key, { redirectUrl, clientScope, clientMetadataUrl });
     await this.#flows
-      .limited((signal) => revokeToken({ url, sdk, fetch: fetchUntil(fetch, signal), provider, tokens }))
+      .runWithLimit((signal) => revokeToken({ url, sdk, fetch: fetchWithSignal(fetch, signal), provider, tokens }))
       .catch((thrown: unknown) =>
         this.#log.warn(`A token for MCP server "${server}" was deleted, but not revoked: ${redactTokens(tokens)(describeThrown(thrown))}`),
       );
@@ -162,21 +162,21 @@ export class UserLogins {
    */
   async untilLoggedIn(server: string, user: string, signal: AbortSignal): Promise<void> {
     const key = { server, user };
-    const pending = this.pending(key);
-    if (pending !== undefined) return await this.ended(pending, signal);
+    const pending = this.findPending(key);
+    if (pending !== undefined) return await this.untilEnded(pending, signal);
     if ((await this.#tokens(key)) === undefined)
       throw new ToolError("not_found", `${JSON.stringify(user)} has started no login to MCP server "${server}".`);
   }
 
   /** @internal */
-  add(name: string, server: LoginServer): () => void {
+  addServer(name: string, server: LoginServer): () => void {
     this.#servers.set(name, server);
     return () => void (this.#servers.get(name) === server && this.#servers.delete(name));
   }
 
   /** @internal The users who have logged in to a server. */
   users(server: string): Promise<readonly string[]> {
-    return this.#store.users(this.#stored({ server, user: "" }).server);
+    return this.#store.users(this.#storeKey({ server, user: "" }).server);
   }
 
   /** @internal Returns a function that removes the user's tokens from a text. */
@@ -185,13 +185,13 @@ export class UserLogins {
   }
 
   /** @internal The user's login in progress. */
-  pending(key: LoginKey): PendingLogin | undefined {
+  findPending(key: LoginKey): PendingLogin | undefined {
     return this.#pending.get(key);
   }
 
   /** @internal The login of a user whose call was sent without a valid token; undefined if they have logged in meanwhile. */
-  async needed(key: LoginKey): Promise<PendingLogin | undefined> {
-    return this.pending(key) ?? (await this.#begun(key, this.#serverOf(key.server), { token: undefined, challenge: {} }));
+  async ensureLogin(key: LoginKey): Promise<PendingLogin | undefined> {
+    return this.findPending(key) ?? (await this.#startLogin(key, this.#serverOf(key.server), { token: undefined, challenge: {} }));
   }
 
   /**
@@ -200,29 +200,29 @@ export class UserLogins {
    *
    * @throws ToolError `permission_denied` if the last login requested the scope and did not get it, as a rejection
    */
-  async widened(key: LoginKey, lacking: string): Promise<PendingLogin | "given" | undefined> {
+  async requestScope(key: LoginKey, lacking: string): Promise<PendingLogin | "given" | undefined> {
     const server = this.#serverOf(key.server);
     const tokens = await this.#tokens(key);
     if (tokens === undefined || server.client.scope !== undefined) return undefined;
-    const wanted = widenedScope(tokens, lacking);
+    const wanted = widenScope(tokens, lacking);
     if (wanted === undefined) return "given";
-    const withheld = withheldScope(tokens, lacking);
-    if (withheld !== undefined) throw notGiven(key, withheld);
-    if (!this.takesLogins) return undefined;
+    const withheld = findWithheldScope(tokens, lacking);
+    if (withheld !== undefined) throw scopeNotGrantedError(key, withheld);
+    if (!this.acceptsLogins) return undefined;
     return (
-      this.pending(key) ?? (await this.#begun(key, server, { token: tokens.access_token, challenge: { scope: wanted }, isNarrow: true }))
+      this.findPending(key) ?? (await this.#startLogin(key, server, { token: tokens.access_token, challenge: { scope: wanted }, isNarrow: true }))
     );
   }
 
   /** @internal */
-  addressOf({ id }: PendingLogin): string {
+  loginAddress({ id }: PendingLogin): string {
     const { origin = "" } = this.#addresses;
     return origin + this.#addresses.loginPath(id);
   }
 
   /** @internal Resolves once the login has succeeded. @throws the signal's reason, or the error of the login, as a rejection */
-  async ended({ done }: PendingLogin, signal: AbortSignal): Promise<void> {
-    await untilAborted(done.promise, signal);
+  async untilEnded({ done }: PendingLogin, signal: AbortSignal): Promise<void> {
+    await rejectOnAbort(done.promise, signal);
   }
 
   /** @internal The tokens of one user, renewed when they are refused. */
@@ -230,25 +230,25 @@ export class UserLogins {
     return {
       token: async () => (await this.#tokens(key))?.access_token,
       onUnauthorized: async ({ response }) => {
-        const token = refusedToken(response);
+        const token = refusedTokenOf(response);
         const server = this.#serverOf(key.server);
-        const renewedAt = this.#renewedAt.get(nameOf(key));
+        const renewedAt = this.#renewedAt.get(loginKeyText(key));
         if (renewedAt !== undefined && this.#clock.now() - renewedAt < JUST_RENEWED_MS) return;
         const challenge = server.sdk.extractWWWAuthenticateParams(response);
-        await (this.#asking.get(nameOf(key)) ?? this.#ask(key, server, { token, challenge }));
+        await (this.#tokenRequests.get(loginKeyText(key)) ?? this.#requestTokens(key, server, { token, challenge }));
         if ((await this.#tokens(key)) === undefined) throw new server.sdk.UnauthorizedError();
       },
     };
   }
 
-  #ask(key: LoginKey, server: LoginServer, refusal: Refusal): Promise<void> {
-    const name = nameOf(key);
+  #requestTokens(key: LoginKey, server: LoginServer, refusal: Refusal): Promise<void> {
+    const name = loginKeyText(key);
     const asking = (async () => {
       const hasTokens = (await this.#tokens(key)) !== undefined;
-      if (!hasTokens && (this.pending(key) !== undefined || !this.takesLogins)) return;
-      await this.#begun(key, server, refusal);
-    })().finally(() => this.#asking.delete(name));
-    this.#asking.set(name, asking);
+      if (!hasTokens && (this.findPending(key) !== undefined || !this.acceptsLogins)) return;
+      await this.#startLogin(key, server, refusal);
+    })().finally(() => this.#tokenRequests.delete(name));
+    this.#tokenRequests.set(name, asking);
     return asking;
   }
 
@@ -256,7 +256,7 @@ export class UserLogins {
    * Renews the tokens, or begins a login if they cannot be renewed and there are pages. Undefined if there are tokens that were not refused; those
    * are kept, as they may be valid.
    */
-  async #begun(key: LoginKey, server: LoginServer, refusal?: Refusal): Promise<PendingLogin | undefined> {
+  async #startLogin(key: LoginKey, server: LoginServer, refusal?: Refusal): Promise<PendingLogin | undefined> {
     const flow = async (signal: AbortSignal): Promise<PendingLogin | undefined> => {
       const tokens = await this.#tokens(key);
       if (refusal !== undefined && tokens !== undefined && tokens.access_token !== refusal.token) return undefined;
@@ -272,118 +272,118 @@ export class UserLogins {
       const client = { redirectUrl, clientScope, clientMetadataUrl };
       let request = await authorize(this.#provider(key, client), { ...options, forceReauthorization: isNarrow });
       if (request === undefined) {
-        this.#renewedAt.set(nameOf(key), this.#clock.now());
+        this.#renewedAt.set(loginKeyText(key), this.#clock.now());
         return undefined;
       }
       if (refusal !== undefined && !isNarrow && (await this.#tokens(key))?.access_token === refusal.token)
-        await this.#store.delete(this.#stored(key));
+        await this.#store.delete(this.#storeKey(key));
       if (own === undefined) return undefined;
       if (redirectUrl !== own || clientMetadataUrl !== document) {
         const provider = this.#provider(key, { redirectUrl: own, clientMetadataUrl: document });
         request = await authorize(provider, { ...options, forceReauthorization: true });
       }
-      return this.pending(key) ?? (request && this.#pending.hold(key, request));
+      return this.findPending(key) ?? (request && this.#pending.add(key, request));
     };
-    return await this.#alone(key, flow).catch((thrown: unknown) => {
-      throw notBegun(key.server, thrown);
+    return await this.#runExclusive(key, flow).catch((thrown: unknown) => {
+      throw loginStartError(key.server, thrown);
     });
   }
 
-  #asked(params: URLSearchParams): Response {
+  #showConfirmPage(params: URLSearchParams): Response {
     const pending = this.#pending.find((each) => each.id === params.get("id"));
-    if (pending === undefined) return unknownLogin();
+    if (pending === undefined) return unknownLoginPage();
     const { server, user, id, request } = pending;
-    return questionPage({ server, user, host: request.authorizationUrl.host, action: this.#addresses.loginPath(id) });
+    return confirmPage({ server, user, host: request.authorizationUrl.host, action: this.#addresses.loginPath(id) });
   }
 
   /** Redirects to the authorization server. Only the login page may post this: a page of another origin could log its reader in as another user. */
-  #goesOn(request: Request, params: URLSearchParams): Response {
+  #continueLogin(request: Request, params: URLSearchParams): Response {
     if (request.headers.get("origin") !== this.#addresses.origin)
-      return endPage(403, "Not logged in", "This login was not started on the page of this server.");
+      return messagePage(403, "Not logged in", "This login was not started on the page of this server.");
     const pending = this.#pending.find((each) => each.id === params.get("id"));
-    if (pending === undefined) return unknownLogin();
-    pending.browser = newSecret();
-    const cookie = `${cookieOf(pending)}=${pending.browser}; ${this.#addresses.cookieAttributes}`;
+    if (pending === undefined) return unknownLoginPage();
+    pending.browser = createSecret();
+    const cookie = `${cookieNameOf(pending)}=${pending.browser}; ${this.#addresses.cookieAttributes}`;
     return new Response(null, {
       status: 303,
       headers: { location: pending.request.authorizationUrl.href, "set-cookie": cookie, "cache-control": "no-store" },
     });
   }
 
-  async #ended(request: Request, params: URLSearchParams): Promise<Response> {
+  async #finishLogin(request: Request, params: URLSearchParams): Promise<Response> {
     const state = params.get("state") ?? "";
     const pending = this.#pending.find((each) => isSameSecret(each.request.state, state));
-    if (pending === undefined || pending.isEnding) return unknownLogin();
-    const held = cookieIn(request.headers.get("cookie") ?? "", cookieOf(pending));
+    if (pending === undefined || pending.isEnding) return unknownLoginPage();
+    const held = readCookie(request.headers.get("cookie") ?? "", cookieNameOf(pending));
     if (pending.browser === undefined || held === undefined || !isSameSecret(held, pending.browser))
-      return endPage(403, "Not logged in", "This login continued in another browser, or this browser does not keep cookies.");
+      return messagePage(403, "Not logged in", "This login continued in another browser, or this browser does not keep cookies.");
     const { server, user } = pending;
     pending.isEnding = true;
     try {
-      await this.#exchange(pending, params);
+      await this.#exchangeCode(pending, params);
     } catch (thrown: unknown) {
-      const redact = redactor({ code: params.get("code") ?? "", verifier: pending.request.verifier });
+      const redact = createRedactor({ code: params.get("code") ?? "", verifier: pending.request.verifier });
       const reason = redact(describeThrown(thrown));
       this.#log.warn(`A login to MCP server "${server}" failed: ${reason}`);
       pending.done.reject(new ToolError("permission_denied", `The login to MCP server "${server}" failed.`, { outcome: "not_started" }));
-      return endPage(400, "Not logged in", `The login to ${server} failed. Start it again; the log of the server says why it failed.`);
+      return messagePage(400, "Not logged in", `The login to ${server} failed. Start it again; the log of the server says why it failed.`);
     } finally {
-      this.#pending.take(pending);
+      this.#pending.remove(pending);
     }
     pending.done.resolve();
     this.#servers.get(server)?.onLogin(user);
-    return endPage(200, "Logged in", `${user} is logged in to ${server}. You can close this page.`);
+    return messagePage(200, "Logged in", `${user} is logged in to ${server}. You can close this page.`);
   }
 
   /** @throws the refusal of the authorization server, also for the answer of another one, as a rejection */
-  async #exchange({ server, user, request }: PendingLogin, params: URLSearchParams): Promise<void> {
+  async #exchangeCode({ server, user, request }: PendingLogin, params: URLSearchParams): Promise<void> {
     const { url, sdk, fetch } = this.#serverOf(server);
     const code = params.get("code");
-    if (code === null) throw refusedLogin(params);
+    if (code === null) throw authorizationError(params);
     const { clientScope } = request;
     const key = { server, user };
     const client = { redirectUrl: this.#addresses.callback ?? "", clientScope, clientMetadataUrl: this.#documentOf(key) };
     const provider = this.#provider(key, client, request);
     const iss = params.get("iss");
     const answer = { authorizationCode: code, ...(iss === null ? {} : { iss }) };
-    await this.#alone(key, (signal) => sdk.auth(provider, { serverUrl: url, fetchFn: fetchUntil(fetch, signal), ...answer }));
-    this.#renewedAt.delete(nameOf(key));
+    await this.#runExclusive(key, (signal) => sdk.auth(provider, { serverUrl: url, fetchFn: fetchWithSignal(fetch, signal), ...answer }));
+    this.#renewedAt.delete(loginKeyText(key));
   }
 
   /** Runs a flow while no other flow of the server runs here, and none of the user in another process. */
-  #alone<T>(key: LoginKey, flow: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  #runExclusive<T>(key: LoginKey, flow: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const clock = this.#clock;
-    return this.#flows.run(key.server, (signal) => this.#store.alone(this.#stored(key), { clock, signal }, () => flow(signal)));
+    return this.#flows.run(key.server, (signal) => this.#store.runExclusive(this.#storeKey(key), { clock, signal }, () => flow(signal)));
   }
 
   #provider(
     key: LoginKey,
     of: Pick<UserProviderOptions, "redirectUrl" | "clientScope" | "clientMetadataUrl">,
-    begun?: LoginRequest,
+    startedLogin?: LoginRequest,
   ): UserProvider {
     const options: UserProviderOptions = {
       ...of,
-      key: this.#stored(key),
+      key: this.#storeKey(key),
       store: this.#store,
       client: this.#serverOf(key.server).client,
       now: () => this.#clock.wallTime(),
     };
-    return new UserProvider(options, begun === undefined ? { state: newSecret() } : { state: begun.state, begun });
+    return new UserProvider(options, startedLogin === undefined ? { state: createSecret() } : { state: startedLogin.state, startedLogin });
   }
 
   /** The metadata document of the client with which users log in here. */
   #documentOf({ server }: LoginKey): string | undefined {
     const { document } = this.#addresses;
-    return document && documentFor(this.#serverOf(server).client.clientMetadataUrl, document);
+    return document && selectClientDocument(this.#serverOf(server).client.clientMetadataUrl, document);
   }
 
   /** The key in the store. It includes the server's address, so that tokens are never sent to another address under the same name. */
-  #stored({ server, user }: LoginKey): LoginKey {
+  #storeKey({ server, user }: LoginKey): LoginKey {
     return { server: `${server}\0${this.#serverOf(server).url.href}`, user };
   }
 
   async #tokens(key: LoginKey): Promise<Tokens | undefined> {
-    return tokensIn(await this.#store.get(this.#stored(key)));
+    return readTokens(await this.#store.get(this.#storeKey(key)));
   }
 
   #serverOf(name: string): LoginServer {

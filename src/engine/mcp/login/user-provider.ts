@@ -66,14 +66,14 @@ export class UserProvider implements OAuthClientProvider {
   readonly saveClientInformation?: NonNullable<OAuthClientProvider["saveClientInformation"]>;
 
   /** @param begun the login that this flow completes */
-  constructor(options: UserProviderOptions, { state, begun }: { readonly state: string; readonly begun?: LoginRequest }) {
+  constructor(options: UserProviderOptions, { state, startedLogin }: { readonly state: string; readonly startedLogin?: LoginRequest }) {
     this.#options = options;
     this.#state = state;
-    this.#isEnding = begun !== undefined;
+    this.#isEnding = startedLogin !== undefined;
     this.redirectUrl = options.redirectUrl;
-    this.request = begun;
-    this.#verifier = begun?.verifier ?? "";
-    this.#discovery = begun?.discovery;
+    this.request = startedLogin;
+    this.#verifier = startedLogin?.verifier ?? "";
+    this.#discovery = startedLogin?.discovery;
     const { clientId, clientSecret, scope } = options.client;
     this.clientMetadata = {
       client_name: "haft",
@@ -109,7 +109,7 @@ export class UserProvider implements OAuthClientProvider {
     if (document !== undefined) return { client_id: document, ...omitUndefined({ issuer: context?.issuer }) };
     const kept = await this.#options.store.get(this.#clientKey(context?.issuer ?? ""));
     const { authorizationServerMetadata: metadata } = this.#discovery ?? {};
-    if (kept === undefined && metadata !== undefined && metadata.registration_endpoint === undefined) throw noClient(metadata);
+    if (kept === undefined && metadata !== undefined && metadata.registration_endpoint === undefined) throw noClientError(metadata);
     return kept as unknown as StoredOAuthClientInformation | undefined; // as it was saved
   }
 
@@ -189,7 +189,7 @@ export class UserProvider implements OAuthClientProvider {
   }
 }
 
-function noClient({ issuer, client_id_metadata_document_supported: readsDocuments }: Metadata): ToolError {
+function noClientError({ issuer, client_id_metadata_document_supported: readsDocuments }: Metadata): ToolError {
   const document = readsDocuments === true ? ", or clientMetadataUrl to the address of a client's metadata document" : "";
   return new ToolError("unavailable", `The authorization server ${issuer} does not register clients automatically.`, {
     retryable: false,

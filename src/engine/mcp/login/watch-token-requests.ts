@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/bas
 import { parseJson } from "../../../core/base/parse-json.ts";
 
 /** Errors with which an authorization server does not refuse a request. @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
-const PASSING: ReadonlySet<JsonValue | undefined> = new Set(["server_error", "temporarily_unavailable", "slow_down"]);
+const TRANSIENT_ERRORS: ReadonlySet<JsonValue | undefined> = new Set(["server_error", "temporarily_unavailable", "slow_down"]);
 
 /** A `fetch` that watches requests for tokens. */
 export interface WatchedRequests {
@@ -44,9 +44,9 @@ export function watchTokenRequests(fetch: FetchLike, grantType: string): Watched
     try {
       const response = await fetch(url, init);
       const text = await response.text();
-      const body = objectIn(text);
+      const body = parseObject(text);
       const { error } = body;
-      const isRefused = typeof error === "string" && !PASSING.has(error);
+      const isRefused = typeof error === "string" && !TRANSIENT_ERRORS.has(error);
       const isGranted = response.ok && typeof body["access_token"] === "string";
       fault = isRefused || isGranted ? undefined : { reason: `it answered ${response.status}` };
       return new Response(text, response);
@@ -65,7 +65,7 @@ export function watchTokenRequests(fetch: FetchLike, grantType: string): Watched
   };
 }
 
-function objectIn(text: string): JsonObject {
+function parseObject(text: string): JsonObject {
   try {
     const value = parseJson(text);
     return isJsonObject(value) ? value : {};

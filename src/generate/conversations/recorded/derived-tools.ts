@@ -6,7 +6,7 @@ import type { ErrorCode } from "../../../core/error-codes.ts";
 import type { ModelMessage } from "../../../core/message.ts";
 import type { ModelTool } from "../../../core/model.ts";
 import type { ToolResult } from "../../../core/result.ts";
-import { capital } from "../../../core/base/wording.ts";
+import { capitalize } from "../../../core/base/wording.ts";
 import { nameWords } from "../../../schema/example/name-words.ts";
 
 const MAX_DEPTH = 4;
@@ -20,13 +20,13 @@ class SeenValues {
   readonly #properties = new Map<string, SeenValues>();
   #items: SeenValues | undefined;
   #objects = 0;
-  #isTable = false;
+  #isMap = false;
   #seen = 0;
 
   add(value: JsonValue, depth = 0): void {
     this.#seen++;
     this.#types.add(typeOf(value));
-    if (depth >= MAX_DEPTH) this.#isTable = true;
+    if (depth >= MAX_DEPTH) this.#isMap = true;
     else if (isJsonArray(value)) {
       this.#items ??= new SeenValues();
       for (const item of value) this.#items.add(item, depth + 1);
@@ -43,14 +43,14 @@ class SeenValues {
   #addObject(value: JsonObject, depth: number): void {
     this.#objects++;
     for (const [name, item] of Object.entries(value)) {
-      if (!PROPERTY.test(name) || (this.#properties.size >= MAX_PROPERTIES && !this.#properties.has(name))) this.#isTable = true;
-      if (this.#isTable) return;
+      if (!PROPERTY.test(name) || (this.#properties.size >= MAX_PROPERTIES && !this.#properties.has(name))) this.#isMap = true;
+      if (this.#isMap) return;
       getOrAdd(this.#properties, name, () => new SeenValues()).add(item, depth + 1);
     }
   }
 
   #objectSchema(): JsonObject {
-    if (this.#objects === 0 || this.#isTable) return {};
+    if (this.#objects === 0 || this.#isMap) return {};
     const properties = Object.fromEntries([...this.#properties].map(([name, seen]) => [name, seen.schema]));
     const required = [...this.#properties].flatMap(([name, seen]) => (seen.#seen === this.#objects ? [name] : []));
     return { properties, ...(required.length === 0 ? {} : { required }) };
@@ -63,21 +63,21 @@ function typeOf(value: JsonValue): string {
   return typeof value === "number" && Number.isInteger(value) ? "integer" : typeof value;
 }
 
-const NO_TOOL: ReadonlySet<string> = new Set<ErrorCode>(["not_found", "ambiguous", "invalid_call"]);
+const UNKNOWN_TOOL_CODES: ReadonlySet<string> = new Set<ErrorCode>(["not_found", "ambiguous", "invalid_call"]);
 
 /** Whether the call was of a name that no tool had. */
-function isNoTool({ attempts, error }: ToolResult): boolean {
-  return attempts === 0 && error !== undefined && NO_TOOL.has(error.code);
+function isUnknownTool({ attempts, error }: ToolResult): boolean {
+  return attempts === 0 && error !== undefined && UNKNOWN_TOOL_CODES.has(error.code);
 }
 
 export class DerivedTools {
   readonly #inputs = new Map<string, SeenValues>();
   #tools: ReadonlyMap<string, ModelTool> | undefined;
 
-  learn(messages: readonly ModelMessage[]): void {
-    const stray = new Set(messages.flatMap((message) => (message.role === "result" && isNoTool(message.result) ? [message.callId] : [])));
+  addCalls(messages: readonly ModelMessage[]): void {
+    const unknownCalls = new Set(messages.flatMap((message) => (message.role === "result" && isUnknownTool(message.result) ? [message.callId] : [])));
     for (const message of messages) {
-      if (message.role !== "call" || stray.has(message.callId)) continue;
+      if (message.role !== "call" || unknownCalls.has(message.callId)) continue;
       const { name } = message.call;
       const input = (message.call.input ?? {}) as JsonValue; // recorded calls are JSON
       const seen = getOrAdd(this.#inputs, name, () => new SeenValues());
@@ -94,7 +94,7 @@ export class DerivedTools {
     this.#tools ??= new Map(
       [...this.#inputs].map(([each, seen]) => [
         each,
-        { name: each, description: sentence(each), inputSchema: { type: "object", ...seen.schema } },
+        { name: each, description: describeTool(each), inputSchema: { type: "object", ...seen.schema } },
       ]),
     );
     return this.#tools.get(name);
@@ -102,7 +102,7 @@ export class DerivedTools {
 }
 
 /** Returns a sentence such as `Get order.` for `shop::get_order`. */
-function sentence(qualifiedName: string): string {
+function describeTool(qualifiedName: string): string {
   const text = nameWords(splitName(qualifiedName).name).join(" ");
-  return text === "" ? "A tool." : `${capital(text)}.`;
+  return text === "" ? "A tool." : `${capitalize(text)}.`;
 }

@@ -14,7 +14,7 @@ import type { Toolset } from "../../../core/toolset.ts";
 import type { Registry } from "../../../registry/registry.ts";
 import { createRuntime, type Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
-import { withPlainIds } from "../trajectory.ts";
+import { withReproducibleIds } from "../trajectory.ts";
 import type { RecordedPlan } from "./recorded-plan.ts";
 
 /** Maximum number of times that a call is made while faults make it fail, including the first. */
@@ -27,11 +27,11 @@ class RecordedAnswers implements Engine {
   readonly effectFree = true;
   readonly #answers = new Map<string, ToolResult>();
 
-  expect(sessionId: string, result: ToolResult): void {
+  setAnswer(sessionId: string, result: ToolResult): void {
     this.#answers.set(sessionId, result);
   }
 
-  forget(sessionId: string): void {
+  removeAnswer(sessionId: string): void {
     this.#answers.delete(sessionId);
   }
 
@@ -44,7 +44,7 @@ class RecordedAnswers implements Engine {
 export class FaultPlayer {
   readonly #answers = new RecordedAnswers();
   readonly #runtime: Runtime;
-  readonly #played: ReadonlySet<string>;
+  readonly #playedTools: ReadonlySet<string>;
 
   /**
    * @param names the names of the called tools; known tools use the `maxAttempts` and `timeoutMs` of their definitions
@@ -54,13 +54,13 @@ export class FaultPlayer {
     { faults, retry, clock }: Pick<RecordedPlan, "faults" | "retry" | "clock">,
     { names, registry }: { readonly names: readonly string[]; readonly registry: Registry },
   ) {
-    const played = names.filter(isToolName);
+    const played = names.filter(isValidToolName);
     const toolsets = [...Map.groupBy(played, (name) => splitName(name).namespace ?? "")].map(([name, tools]): Toolset => ({
       name,
       engine: this.#answers,
-      tools: tools.map((tool) => answered(tool, registry.get(tool)?.settings)),
+      tools: tools.map((tool) => createRecordedTool(tool, registry.get(tool)?.settings)),
     }));
-    this.#played = new Set(played);
+    this.#playedTools = new Set(played);
     this.#runtime = createRuntime({
       toolsets,
       circuit: false,
@@ -81,9 +81,9 @@ export class FaultPlayer {
   ): Promise<readonly ModelMessage[]> {
     const session = this.#runtime.session(id);
     try {
-      return withPlainIds(await this.#playRounds(session, messages, signal));
+      return withReproducibleIds(await this.#playRounds(session, messages, signal));
     } finally {
-      this.#answers.forget(id);
+      this.#answers.removeAnswer(id);
       await session.close();
     }
   }
@@ -100,20 +100,20 @@ export class FaultPlayer {
       if (round.by !== "assistant") continue;
       let calls: readonly CallMessage[] = round.calls;
       for (let time = 1; calls.length > 0; time++) {
-        const answers = await this.#answer(session, { calls, results, signal });
-        played.push(...calls.map((call) => numbered(call, time)), ...answers.map((answer) => numbered(answer, time)));
+        const answers = await this.#runCalls(session, { calls, results, signal });
+        played.push(...calls.map((call) => withRepeatId(call, time)), ...answers.map((answer) => withRepeatId(answer, time)));
         const failed = new Set(
           answers.filter(({ result }) => result.fault !== undefined && result.error !== undefined).map(({ callId }) => callId),
         );
         const [first] = answers.filter(({ callId }) => failed.has(callId));
-        if (time === MAX_CALLS && first?.result.error !== undefined) throw failure(first.result);
+        if (time === MAX_CALLS && first?.result.error !== undefined) throw repeatedFailure(first.result);
         calls = calls.filter(({ callId }) => failed.has(callId));
       }
     }
     return played;
   }
 
-  async #answer(
+  async #runCalls(
     session: RuntimeSession,
     {
       calls,
@@ -125,12 +125,12 @@ export class FaultPlayer {
     for (const { callId, call } of calls) {
       const recorded = results.get(callId);
       if (recorded === undefined) continue;
-      if (recorded.result.status !== "ok" || !this.#played.has(call.name)) {
+      if (recorded.result.status !== "ok" || !this.#playedTools.has(call.name)) {
         answers.push(recorded);
         continue;
       }
       signal.throwIfAborted();
-      this.#answers.expect(session.id, recorded.result);
+      this.#answers.setAnswer(session.id, recorded.result);
       const result = await session.execute({ name: call.name, input: call.input ?? {} }, { signal });
       answers.push({ ...recorded, result: result.fault === undefined ? recorded.result : { ...result, callId } });
     }
@@ -139,16 +139,16 @@ export class FaultPlayer {
 }
 
 /** Gives each repetition of a call its own id. */
-function numbered<Message extends CallMessage | ResultMessage>(message: Message, time: number): Message {
+function withRepeatId<Message extends CallMessage | ResultMessage>(message: Message, time: number): Message {
   return time === 1 ? message : { ...message, callId: `${message.callId}:${time}` };
 }
 
-function failure({ name, error }: ToolResult): ToolError {
+function repeatedFailure({ name, error }: ToolResult): ToolError {
   const { code = "execution_failed", message = "" } = error ?? {};
   return new ToolError(code, `${name} failed ${MAX_CALLS} times because of faults, the last time with: ${message}`);
 }
 
-function isToolName(qualifiedName: string): boolean {
+function isValidToolName(qualifiedName: string): boolean {
   const { namespace, name } = splitName(qualifiedName);
   if (namespace === OWN_NAMESPACE) return false;
   try {
@@ -160,7 +160,7 @@ function isToolName(qualifiedName: string): boolean {
   }
 }
 
-function answered(qualifiedName: string, settings: CallSettings = {}): Tool {
+function createRecordedTool(qualifiedName: string, settings: CallSettings = {}): Tool {
   const { maxAttempts, timeoutMs } = settings;
   const described = { name: splitName(qualifiedName).name, description: "Answers as recorded.", inputSchema: { type: "object" } };
   return { ...described, effects: pure, maxResultBytes: 0, ...omitUndefined({ maxAttempts, timeoutMs }) };

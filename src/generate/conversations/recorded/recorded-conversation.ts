@@ -4,23 +4,23 @@ import type { SessionEvent } from "../../../core/event.ts";
 import type { ModelMessage } from "../../../core/message.ts";
 import { groupRounds } from "../../../core/rounds.ts";
 import type { Tool } from "../../../core/tool.ts";
-import { CONVERSATION_EVENTS, conversationOf } from "../../../runtime/session-messages.ts";
+import { CONVERSATION_EVENTS, buildConversation } from "../../../runtime/session-messages.ts";
 import { pairMessages } from "../../../history/pair-messages.ts";
 import type { AnsweredTurn } from "../conversation-writer.ts";
-import { withPlainIds } from "../trajectory.ts";
+import { withReproducibleIds } from "../trajectory.ts";
 import type { RecordedSource } from "./recorded-plan.ts";
 
 /** How a recorded conversation ends, or why it is not usable. */
 export type RecordedEnd = "answered" | "unanswered" | "cut off" | "without a user";
 
 /** Returns the messages of a session, with qualified names in calls. @throws ToolError `corrupt_record` with the position, as reading does */
-export async function recordedMessages({ events }: RecordedSource): Promise<readonly ModelMessage[]> {
+export async function readMessages({ events }: RecordedSource): Promise<readonly ModelMessage[]> {
   const read: SessionEvent[] = [];
   for await (const event of events()) if (CONVERSATION_EVENTS.has(event.type)) read.push(event);
-  return withFullNames(withPlainIds(pairMessages(conversationOf(read))));
+  return withQualifiedNames(withReproducibleIds(pairMessages(buildConversation(read))));
 }
 
-function withFullNames(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+function withQualifiedNames(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   const names = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result.name]] : [])));
   return messages.map((message) =>
     message.role === "call" ? { ...message, call: { ...message.call, name: names.get(message.callId) || message.call.name } } : message,
@@ -28,7 +28,7 @@ function withFullNames(messages: readonly ModelMessage[]): readonly ModelMessage
 }
 
 /** Returns how a conversation ends. `unanswered`: all calls have results, but no message follows the last of them. */
-export function endOf(messages: readonly ModelMessage[]): RecordedEnd {
+export function classifyEnd(messages: readonly ModelMessage[]): RecordedEnd {
   const first = messages.findIndex(({ role }) => role === "user" || role === "document");
   const spokenFirst = messages.findIndex(({ role }) => role === "assistant" || role === "call");
   if (first < 0 || (spokenFirst >= 0 && spokenFirst < first)) return "without a user";
@@ -44,23 +44,23 @@ function wasInterrupted(message: ModelMessage): boolean {
 }
 
 /** Returns the last turn of an unanswered conversation. */
-export function lastTurn(messages: readonly ModelMessage[], toolNamed: (name: string) => Tool | undefined): AnsweredTurn {
+export function getLastTurn(messages: readonly ModelMessage[], findTool: (name: string) => Tool | undefined): AnsweredTurn {
   const results = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result]] : [])));
   const rounds = groupRounds(messages);
-  const asked = rounds.findLastIndex(({ by }) => by === "user");
-  const request = rounds[asked];
-  const calls = rounds.slice(asked + 1).flatMap((round) => (round.by === "assistant" ? round.calls : []));
+  const lastRequest = rounds.findLastIndex(({ by }) => by === "user");
+  const request = rounds[lastRequest];
+  const calls = rounds.slice(lastRequest + 1).flatMap((round) => (round.by === "assistant" ? round.calls : []));
   return {
-    index: rounds.slice(0, asked).filter(({ by }) => by === "user").length,
-    request: request?.by === "user" ? textOf(request.said.content) : "",
+    index: rounds.slice(0, lastRequest).filter(({ by }) => by === "user").length,
+    request: request?.by === "user" ? contentText(request.said.content) : "",
     calls: calls.flatMap(({ callId, call: { name, input = {} } }) => {
       const result = results.get(callId);
-      return result === undefined ? [] : [{ tool: toolNamed(name), input: input as JsonValue, result }]; // recorded calls are JSON
+      return result === undefined ? [] : [{ tool: findTool(name), input: input as JsonValue, result }]; // recorded calls are JSON
     }),
     unmade: [],
   };
 }
 
-function textOf(content: string | readonly { readonly type: string; readonly text?: string }[]): string {
+function contentText(content: string | readonly { readonly type: string; readonly text?: string }[]): string {
   return typeof content === "string" ? content : content.map(({ text = "" }) => text).join("\n");
 }

@@ -5,12 +5,12 @@ import type { ModelMessage } from "../../../core/message.ts";
 import type { ModelTool } from "../../../core/model.ts";
 import type { Registry } from "../../../registry/registry.ts";
 import { FaultPlayer } from "./play-faults.ts";
-import { endOf, lastTurn } from "./recorded-conversation.ts";
+import { classifyEnd, getLastTurn } from "./recorded-conversation.ts";
 import type { RecordedPlan } from "./recorded-plan.ts";
 import { RecordedSet } from "./recorded-set.ts";
 
 /** A conversation made from a recording, and its tools. */
-export interface MadeOfRecording {
+export interface RecordedConversation {
   readonly messages: readonly ModelMessage[];
   /** The names of the called tools that the registry defines. */
   readonly needed: readonly string[];
@@ -43,27 +43,27 @@ export class RecordedMaker {
   }
 
   /** @throws ToolError if the recording has changed, a call fails every time, or the writer fails, as a rejection */
-  async make(index: number, { draws, signal }: { readonly draws: string; readonly signal: AbortSignal }): Promise<MadeOfRecording> {
-    const recorded = await this.set.messages(index);
+  async make(index: number, { draws, signal }: { readonly draws: string; readonly signal: AbortSignal }): Promise<RecordedConversation> {
+    const recorded = await this.set.readConversation(index);
     const played = (await this.#faults?.play(draws, recorded, { signal })) ?? recorded;
-    const messages = await this.#answered(played, { draws, signal });
+    const messages = await this.#withAnswer(played, { draws, signal });
     const isDefined = (name: string): boolean => splitName(name).namespace !== OWN_NAMESPACE && this.#registry.get(name) !== undefined;
     const called = messages.flatMap((message) => (message.role === "call" ? [message.call.name] : []));
-    return { messages, needed: called.filter(isDefined), tools: this.set.derived(messages, isDefined) };
+    return { messages, needed: called.filter(isDefined), tools: this.set.deriveTools(messages, isDefined) };
   }
 
   async close(): Promise<void> {
     await this.#faults?.close();
   }
 
-  async #answered(
+  async #withAnswer(
     messages: readonly ModelMessage[],
     { draws, signal }: { readonly draws: string; readonly signal: AbortSignal },
   ): Promise<readonly ModelMessage[]> {
     const { writer } = this.#plan;
-    if (writer === undefined || endOf(messages) !== "unanswered") return messages;
+    if (writer === undefined || classifyEnd(messages) !== "unanswered") return messages;
     signal.throwIfAborted();
-    const turn = lastTurn(messages, (name) => this.#registry.get(name)?.tool);
+    const turn = getLastTurn(messages, (name) => this.#registry.get(name)?.tool);
     const content = await writer.answer(turn, { random: seededRandom(draws), signal });
     return [...messages, { role: "assistant", at: 0, content }];
   }

@@ -8,19 +8,19 @@ import type { ModelTool } from "../../../core/model.ts";
 import { trajectoryMessages } from "../trajectory.ts";
 import { ConversationKeys } from "../conversation-keys.ts";
 import { DerivedTools } from "./derived-tools.ts";
-import { endOf, recordedMessages, type RecordedEnd } from "./recorded-conversation.ts";
+import { classifyEnd, readMessages, type RecordedEnd } from "./recorded-conversation.ts";
 import type { RecordedPlan, RecordedSource } from "./recorded-plan.ts";
-import { redactConversation, type Sensitive } from "./redact-conversation.ts";
+import { redactConversation, type SensitiveValue } from "./redact-conversation.ts";
 
-interface Kept {
+interface SelectedRecording {
   readonly source: RecordedSource;
   readonly digest: string;
 }
 
 /** Number of recordings without a usable conversation, by reason. */
-type LeftOut = Record<"cut off" | "without a user" | "duplicates", number>;
+type OmittedCounts = Record<"cut off" | "without a user" | "duplicates", number>;
 
-const MAX_TOLD = 5;
+const MAX_LISTED = 5;
 
 export class RecordedSet {
   /** A digest of all conversations, in order. */
@@ -29,15 +29,15 @@ export class RecordedSet {
   readonly tools: DerivedTools;
   readonly #plan: RecordedPlan;
   readonly #seed: string;
-  readonly #kept: readonly Kept[];
+  readonly #selected: readonly SelectedRecording[];
 
-  private constructor(plan: RecordedPlan, { seed, kept, digests, tools, leftOut }: ReadRecordings) {
+  private constructor(plan: RecordedPlan, { seed, selected, digests, tools, omitted }: ReadRecordings) {
     this.#plan = plan;
     this.#seed = seed;
-    this.#kept = kept;
+    this.#selected = selected;
     this.tools = tools;
     this.digest = hash("sha256", digests.join());
-    this.notes = [redactionNote(plan), ...notesOf(leftOut, plan)];
+    this.notes = [formatRedactionNote(plan), ...formatOmissionNotes(omitted, plan)];
   }
 
   /**
@@ -50,32 +50,32 @@ export class RecordedSet {
     plan: RecordedPlan,
     { seed, signal }: { readonly seed: string; readonly signal: AbortSignal | undefined },
   ): Promise<RecordedSet> {
-    const reader = new Reader(plan, seed);
+    const reader = new RecordingReader(plan, seed);
     for (const source of plan.recordings) {
       if (signal?.aborted === true) throw new ToolError("cancelled", "The generation was stopped.", { cause: signal.reason });
       await reader.read(source);
     }
-    return new RecordedSet(plan, reader.done());
+    return new RecordedSet(plan, reader.finish());
   }
 
   get count(): number {
-    return this.#kept.length;
+    return this.#selected.length;
   }
 
   /** Returns the conversation of an index, redacted. @throws ToolError `conflict` if the recording has changed meanwhile, as a rejection */
-  async messages(index: number): Promise<readonly ModelMessage[]> {
-    const kept = this.#kept[index];
-    if (kept === undefined) return [];
-    const messages = await recordedMessages(kept.source);
-    if (digestOf(messages) !== kept.digest)
-      throw new ToolError("conflict", `${kept.source.name} has changed since the generation began.`, {
+  async readConversation(index: number): Promise<readonly ModelMessage[]> {
+    const selected = this.#selected[index];
+    if (selected === undefined) return [];
+    const readConversation = await readMessages(selected.source);
+    if (hashMessages(readConversation) !== selected.digest)
+      throw new ToolError("conflict", `${selected.source.name} has changed since the generation began.`, {
         hint: "Start the generation again when nothing writes to that recording.",
       });
-    return redacted(messages, this.#plan, { seed: this.#seed, index }).messages;
+    return redactMessages(readConversation, this.#plan, { seed: this.#seed, index }).messages;
   }
 
   /** Returns the derived definitions of the tools that a conversation calls and that have no other definition. */
-  derived(messages: readonly ModelMessage[], isKnown: (name: string) => boolean): readonly ModelTool[] {
+  deriveTools(messages: readonly ModelMessage[], isKnown: (name: string) => boolean): readonly ModelTool[] {
     const called = new Set(messages.flatMap((message) => (message.role === "call" ? [message.call.name] : [])));
     return [...called].flatMap((name) => (isKnown(name) ? [] : (this.tools.get(name) ?? [])));
   }
@@ -83,22 +83,22 @@ export class RecordedSet {
 
 interface ReadRecordings {
   readonly seed: string;
-  readonly kept: readonly Kept[];
+  readonly selected: readonly SelectedRecording[];
   readonly digests: readonly string[];
   readonly tools: DerivedTools;
-  readonly leftOut: LeftOut;
+  readonly omitted: OmittedCounts;
 }
 
-class Reader {
+class RecordingReader {
   readonly #plan: RecordedPlan;
   readonly #seed: string;
-  readonly #kept: Kept[] = [];
+  readonly #selected: SelectedRecording[] = [];
   /** The digests of all complete conversations, also beyond `count`, so that a later run can use more of them. */
   readonly #digests: string[] = [];
   readonly #keys = new ConversationKeys();
   readonly #tools = new DerivedTools();
-  readonly #refused: { readonly name: string; readonly found: readonly Sensitive[] }[] = [];
-  readonly #leftOut: LeftOut = { "cut off": 0, "without a user": 0, duplicates: 0 };
+  readonly #refused: { readonly name: string; readonly found: readonly SensitiveValue[] }[] = [];
+  readonly #omitted: OmittedCounts = { "cut off": 0, "without a user": 0, duplicates: 0 };
 
   constructor(plan: RecordedPlan, seed: string) {
     this.#plan = plan;
@@ -106,47 +106,47 @@ class Reader {
   }
 
   async read(source: RecordedSource): Promise<void> {
-    const messages = await recordedMessages(source);
-    const left = this.#reasonToLeave(endOf(messages));
-    if (left !== undefined) this.#leftOut[left]++;
-    else if (!this.#keys.add({ messages: trajectoryMessages({ system: undefined, messages }) })) this.#leftOut.duplicates++;
+    const messages = await readMessages(source);
+    const left = this.#findOmissionReason(classifyEnd(messages));
+    if (left !== undefined) this.#omitted[left]++;
+    else if (!this.#keys.add({ messages: trajectoryMessages({ system: undefined, messages }) })) this.#omitted.duplicates++;
     else {
-      const digest = digestOf(messages);
+      const digest = hashMessages(messages);
       this.#digests.push(digest);
-      if (this.#kept.length < (this.#plan.count ?? Infinity)) this.#keep(source, digest, messages);
+      if (this.#selected.length < (this.#plan.count ?? Infinity)) this.#select(source, digest, messages);
     }
   }
 
-  done(): ReadRecordings {
-    if (this.#refused.length > 0) throw refusal(this.#refused, this.#plan);
-    if (this.#kept.length === 0)
+  finish(): ReadRecordings {
+    if (this.#refused.length > 0) throw sensitiveDataError(this.#refused, this.#plan);
+    if (this.#selected.length === 0)
       throw new ToolError(
         "invalid_argument",
         `There is no complete conversation in ${plural(this.#plan.recordings.length, "recording")}.`,
         {
-          details: notesOf(this.#leftOut, this.#plan),
+          details: formatOmissionNotes(this.#omitted, this.#plan),
           hint: "A conversation begins with a user's message, and ends with an answer.",
         },
       );
-    return { seed: this.#seed, kept: this.#kept, digests: this.#digests, tools: this.#tools, leftOut: this.#leftOut };
+    return { seed: this.#seed, selected: this.#selected, digests: this.#digests, tools: this.#tools, omitted: this.#omitted };
   }
 
-  #reasonToLeave(end: RecordedEnd): "cut off" | "without a user" | undefined {
+  #findOmissionReason(end: RecordedEnd): "cut off" | "without a user" | undefined {
     if (end === "without a user" || end === "cut off") return end;
     return end === "unanswered" && this.#plan.writer === undefined ? "cut off" : undefined;
   }
 
-  #keep(source: RecordedSource, digest: string, messages: readonly ModelMessage[]): void {
+  #select(source: RecordedSource, digest: string, messages: readonly ModelMessage[]): void {
     const { redact } = this.#plan;
-    const { messages: changed, left } = redacted(messages, this.#plan, { seed: this.#seed, index: this.#kept.length });
-    const found = redact === "none" ? [] : left.filter(({ kind }) => kind === "secrets" || redact === undefined);
+    const { messages: changed, unredacted } = redactMessages(messages, this.#plan, { seed: this.#seed, index: this.#selected.length });
+    const found = redact === "none" ? [] : unredacted.filter(({ kind }) => kind === "secrets" || redact === undefined);
     if (found.length > 0) this.#refused.push({ name: source.name, found });
-    this.#kept.push({ source, digest });
-    this.#tools.learn(changed);
+    this.#selected.push({ source, digest });
+    this.#tools.addCalls(changed);
   }
 }
 
-function redacted(
+function redactMessages(
   messages: readonly ModelMessage[],
   { redact }: RecordedPlan,
   { seed, index }: { readonly seed: string; readonly index: number },
@@ -154,19 +154,19 @@ function redacted(
   return redactConversation(messages, { redact, random: seededRandom(`${seed}:${index}:redact`) });
 }
 
-function digestOf(messages: readonly ModelMessage[]): string {
+function hashMessages(messages: readonly ModelMessage[]): string {
   return hash("sha256", JSON.stringify(messages));
 }
 
 /** Lists what was found and where, never the values. */
-function refusal(refused: readonly { readonly name: string; readonly found: readonly Sensitive[] }[], { redact }: RecordedPlan): ToolError {
+function sensitiveDataError(refused: readonly { readonly name: string; readonly found: readonly SensitiveValue[] }[], { redact }: RecordedPlan): ToolError {
   const all = refused.flatMap(({ name, found }) => found.map(({ what, message }) => `${name}: ${what} in message ${message}`));
-  const more = all.length > MAX_TOLD ? [`and ${all.length - MAX_TOLD} more`] : [];
+  const more = all.length > MAX_LISTED ? [`and ${all.length - MAX_LISTED} more`] : [];
   const found = plural(refused.length, "recording");
   const kinds = redact === undefined ? "what looks like secrets or personal data" : "what looks like secrets";
   return new ToolError(
     "invalid_argument",
-    `${found} with ${kinds}, but no choice of what to do with it: ${[...all.slice(0, MAX_TOLD), ...more].join("; ")}.`,
+    `${found} with ${kinds}, but no choice of what to do with it: ${[...all.slice(0, MAX_LISTED), ...more].join("; ")}.`,
     {
       hint:
         'Replace it: redact: ["secrets", "emails", "phones", "names", "ids"], --redact all on the command line. ' +
@@ -175,17 +175,17 @@ function refusal(refused: readonly { readonly name: string; readonly found: read
   );
 }
 
-function redactionNote({ redact }: RecordedPlan): string {
+function formatRedactionNote({ redact }: RecordedPlan): string {
   if (redact === undefined)
     return "Nothing was redacted, and nothing was found that looks like a secret, an e-mail address or a telephone number.";
   return redact === "none" ? "Nothing was redacted, as chosen." : `Redacted where they were found: ${redact.join(", ")}.`;
 }
 
-function notesOf(leftOut: LeftOut, { writer }: RecordedPlan): readonly string[] {
+function formatOmissionNotes(omitted: OmittedCounts, { writer }: RecordedPlan): readonly string[] {
   const rows: readonly (readonly [count: number, reason: string])[] = [
-    [leftOut["cut off"], writer === undefined ? "cut off before the last answer" : "cut off before their calls were answered"],
-    [leftOut["without a user"], "without a user's message at the beginning"],
-    [leftOut.duplicates, "the same as an earlier one"],
+    [omitted["cut off"], writer === undefined ? "cut off before the last answer" : "cut off before their calls were answered"],
+    [omitted["without a user"], "without a user's message at the beginning"],
+    [omitted.duplicates, "the same as an earlier one"],
   ];
   return rows.flatMap(([count, reason]) => (count === 0 ? [] : [`Left out: ${plural(count, "recording")} ${reason}.`]));
 }

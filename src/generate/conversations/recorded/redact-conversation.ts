@@ -7,21 +7,21 @@ import type { ModelMessage } from "../../../core/message.ts";
 import type { Random } from "../../../core/ports.ts";
 import type { ToolResult } from "../../../core/result.ts";
 import { isIdName } from "../id-names.ts";
-import { isPersonName, looksLikeName, nameParts, type PropertyPlace } from "./person-names.ts";
-import { Replacements, type RedactedKind, type Redaction } from "./redaction.ts";
+import { isPersonName, looksLikeName, splitPersonName, type PropertyPosition } from "./person-names.ts";
+import { ReplacementDraws, type RedactedKind, type Redaction } from "./redaction.ts";
 import {
-  emailsIn,
+  findEmails,
   isSecretName,
-  phonesIn,
-  reservedIn,
-  secretsIn,
-  undisguised,
-  unsplit,
-  type Found,
+  findPhones,
+  findReplacementLike,
+  findSecrets,
+  removeDisguise,
+  joinIfSplit,
+  type SensitiveRange,
 } from "../../../trust/sensitive-text.ts";
 
 /** A value that should not be in training data. */
-export interface Sensitive {
+export interface SensitiveValue {
   readonly kind: "secrets" | "emails" | "phones";
   readonly what: string;
   /** The number of the message, from 1. */
@@ -31,7 +31,7 @@ export interface Sensitive {
 export interface RedactedConversation {
   readonly messages: readonly ModelMessage[];
   /** Values of kinds that are not replaced. */
-  readonly left: readonly Sensitive[];
+  readonly unredacted: readonly SensitiveValue[];
 }
 
 /** Replaces values, and drops calls' reasoning and native blocks, which belong to their provider; nothing if `redact` is undefined or `none`. */
@@ -39,13 +39,13 @@ export function redactConversation(
   messages: readonly ModelMessage[],
   { redact, random }: { readonly redact: Redaction | undefined; readonly random: Random },
 ): RedactedConversation {
-  const finder = new Finder();
+  const finder = new SensitiveValueFinder();
   for (const [index, message] of messages.entries()) finder.read(message, index + 1);
   const kinds: ReadonlySet<RedactedKind> = new Set(redact === "none" ? [] : redact);
-  const left = finder.sensitive.filter(({ kind }) => !kinds.has(kind));
-  if (kinds.size === 0) return { messages, left };
+  const unredacted = finder.sensitive.filter(({ kind }) => !kinds.has(kind));
+  if (kinds.size === 0) return { messages, unredacted };
   const redactor = new Redactor(kinds, finder, random);
-  return { messages: messages.map((message) => redactor.message(message)), left };
+  return { messages: messages.map((message) => redactor.redactMessage(message)), unredacted };
 }
 
 const MAX_DEPTH = 128;
@@ -56,16 +56,16 @@ const MIN_NUMBER_LENGTH = 5;
 const MAX_ID_LENGTH = 256;
 
 /** Properties whose meaning is that of the property above them. */
-const HOLDERS = /^(?:value|data|text|plain|raw|current|new|old|default)$/iu;
+const VALUE_PROPERTIES = /^(?:value|data|text|plain|raw|current|new|old|default)$/iu;
 
 /** Collects the values that are recognized by their property's name. */
-class Finder {
+class SensitiveValueFinder {
   readonly secrets = new Set<string>();
   readonly names = new Set<string>();
   readonly ids = new Set<string>();
   /** Values that no replacement may equal. */
   readonly reserved = new Set<string>();
-  readonly sensitive: Sensitive[] = [];
+  readonly sensitive: SensitiveValue[] = [];
   #message = 0;
 
   read(message: ModelMessage, number: number): void {
@@ -76,20 +76,20 @@ class Finder {
     });
   }
 
-  #value(value: JsonValue, place: PropertyPlace & { readonly name: string }, depth: number): void {
+  #value(value: JsonValue, place: PropertyPosition & { readonly name: string }, depth: number): void {
     if (depth > MAX_DEPTH) return;
     if (isJsonArray(value)) for (const item of value) this.#value(item, place, depth + 1);
     else if (isJsonObject(value)) {
       const siblings = Object.keys(value);
       for (const [name, item] of Object.entries(value)) {
         this.#text(name, depth);
-        const isHeld = HOLDERS.test(name) && isSecretName(place.name); // for example password: { value: … }
-        this.#value(item, { name: isHeld ? place.name : name, siblings, parent: place.name }, depth + 1);
+        const isSecretValue = VALUE_PROPERTIES.test(name) && isSecretName(place.name); // for example password: { value: … }
+        this.#value(item, { name: isSecretValue ? place.name : name, siblings, parent: place.name }, depth + 1);
       }
     } else this.#scalar(value, place, depth);
   }
 
-  #scalar(value: JsonValue, { name, ...place }: PropertyPlace & { readonly name: string }, depth: number): void {
+  #scalar(value: JsonValue, { name, ...place }: PropertyPosition & { readonly name: string }, depth: number): void {
     if (typeof value === "number" && Number.isSafeInteger(value) && isIdName(name)) this.#id(String(value));
     if (typeof value === "number" && isSecretName(name)) this.#secret(String(value), name);
     if (typeof value !== "string") return;
@@ -111,24 +111,24 @@ class Finder {
   }
 
   #text(given: string, depth: number): void {
-    const text = undisguised(given);
-    for (const value of reservedIn(text)) this.reserved.add(value);
-    const add = (kind: Sensitive["kind"], found: readonly Found[]): void => {
+    const text = removeDisguise(given);
+    for (const value of findReplacementLike(text)) this.reserved.add(value);
+    const add = (kind: SensitiveValue["kind"], found: readonly SensitiveRange[]): void => {
       for (const { what } of found) this.sensitive.push({ kind, what, message: this.#message });
     };
-    const secrets = secretsIn(text);
+    const secrets = findSecrets(text);
     for (const { start, end } of secrets) this.secrets.add(text.slice(start, end));
     add("secrets", secrets);
-    add("emails", emailsIn(text));
-    add("phones", phonesIn(text));
+    add("emails", findEmails(text));
+    add("phones", findPhones(text));
     if (!/^\s*["[{]/u.test(text) || depth > MAX_DEPTH || text.length > LIMITS.maxChars) return;
-    const value = jsonIn(text);
+    const value = parseNestedJson(text);
     if (value !== undefined) this.#value(value, { name: "", siblings: [], parent: "" }, depth + 1);
   }
 }
 
 /** Parses an object, an array, or a string that is itself JSON; undefined for any other text. */
-function jsonIn(text: string): JsonValue | undefined {
+function parseNestedJson(text: string): JsonValue | undefined {
   try {
     const value = parseJson(text, LIMITS);
     if (typeof value === "string") return /^\s*["[{]/u.test(value) ? value : undefined;
@@ -150,28 +150,28 @@ function forEachPart(message: ModelMessage, { text, value }: PartReader): void {
   } else if (message.role === "result") {
     const { output, content = [], error, warnings, repairs } = message.result;
     if (output !== undefined) value(output);
-    contentTexts(content).forEach(text);
-    errorTexts(error).forEach(text);
+    listContentTexts(content).forEach(text);
+    listErrorTexts(error).forEach(text);
     warnings.forEach(text);
     for (const { note } of repairs) text(note);
   } else {
-    contentTexts(message.content).forEach(text);
+    listContentTexts(message.content).forEach(text);
     if ("title" in message && message.title !== undefined) text(message.title);
   }
 }
 
-function contentTexts(content: string | readonly ContentPart[]): readonly string[] {
+function listContentTexts(content: string | readonly ContentPart[]): readonly string[] {
   if (typeof content === "string") return [content];
-  return unsplitParts(content).flatMap((part) => {
+  return mergeSplitParts(content).flatMap((part) => {
     if (part.type === "text") return [part.text];
     return part.type === "file" ? [part.uri, part.text ?? "", part.name ?? "", part.description ?? ""] : [];
   });
 }
 
 /** Returns the parts. Text parts are merged if a sensitive value is split across them. */
-function unsplitParts(content: readonly ContentPart[]): readonly ContentPart[] {
+function mergeSplitParts(content: readonly ContentPart[]): readonly ContentPart[] {
   const texts = content.flatMap((part) => (part.type === "text" ? [part.text] : []));
-  const [whole, ...more] = unsplit(texts);
+  const [whole, ...more] = joinIfSplit(texts);
   if (whole === undefined || more.length > 0 || texts.length < 2) return content;
   const first = content.findIndex(({ type }) => type === "text");
   return content.flatMap((part, index): readonly ContentPart[] => {
@@ -180,7 +180,7 @@ function unsplitParts(content: readonly ContentPart[]): readonly ContentPart[] {
   });
 }
 
-function errorTexts(error: ErrorInfo | undefined): readonly string[] {
+function listErrorTexts(error: ErrorInfo | undefined): readonly string[] {
   return error === undefined ? [] : [error.message, error.hint ?? "", error.operatorHint ?? "", ...(error.details ?? [])];
 }
 
@@ -196,30 +196,30 @@ interface KnownText {
 
 class Redactor {
   readonly #kinds: ReadonlySet<RedactedKind>;
-  readonly #drawn: Replacements;
+  readonly #replacements: ReplacementDraws;
   readonly #secrets: readonly string[];
   /** Names and ids by their longest word; those of one word sorted from long to short. */
   readonly #values = new Map<string, KnownText[]>();
   readonly #ids: ReadonlySet<string>;
 
-  constructor(kinds: ReadonlySet<RedactedKind>, { secrets, names, ids, reserved }: Finder, random: Random) {
+  constructor(kinds: ReadonlySet<RedactedKind>, { secrets, names, ids, reserved }: SensitiveValueFinder, random: Random) {
     this.#kinds = kinds;
-    this.#drawn = new Replacements(random, [...names, ...[...names].flatMap(nameParts), ...ids, ...reserved]);
+    this.#replacements = new ReplacementDraws(random, [...names, ...[...names].flatMap(splitPersonName), ...ids, ...reserved]);
     this.#secrets = kinds.has("secrets") ? [...secrets].toSorted((one, other) => other.length - one.length) : [];
     this.#ids = kinds.has("ids") ? ids : new Set();
-    if (kinds.has("names")) for (const name of names) for (const value of [name, ...nameParts(name)]) this.#add(value, "names");
-    for (const value of this.#ids) this.#add(value, "ids");
+    if (kinds.has("names")) for (const name of names) for (const value of [name, ...splitPersonName(name)]) this.#addKnownText(value, "names");
+    for (const value of this.#ids) this.#addKnownText(value, "ids");
     for (const values of this.#values.values()) values.sort((one, other) => other.value.length - one.value.length);
   }
 
-  message(message: ModelMessage): ModelMessage {
-    if (message.role === "call") {
-      const { reasoning: _reasoning, ...call } = message.call;
-      return { ...message, call: { ...call, name: this.#toolName(call.name), input: this.#value((call.input ?? {}) as JsonValue) } }; // recorded calls are JSON
+  redactMessage(redactMessage: ModelMessage): ModelMessage {
+    if (redactMessage.role === "call") {
+      const { reasoning: _reasoning, ...call } = redactMessage.call;
+      return { ...redactMessage, call: { ...call, name: this.#toolName(call.name), input: this.#value((call.input ?? {}) as JsonValue) } }; // recorded calls are JSON
     }
-    if (message.role === "result") return { ...message, result: this.#result(message.result) };
-    if (message.role === "job") return { ...message, content: this.#text(message.content) };
-    const { native: _native, title, ...said } = message;
+    if (redactMessage.role === "result") return { ...redactMessage, result: this.#result(redactMessage.result) };
+    if (redactMessage.role === "job") return { ...redactMessage, content: this.#text(redactMessage.content) };
+    const { native: _native, title, ...said } = redactMessage;
     return { ...said, content: this.#content(said.content), ...(title === undefined ? {} : { title: this.#text(title) }) };
   }
 
@@ -237,7 +237,7 @@ class Redactor {
 
   /** Replaces secrets, e-mail addresses and telephone numbers in a tool's name, but not names and ids: the tool is known by its name. */
   #toolName(name: string): string {
-    const pieces = this.#formed(name);
+    const pieces = this.#redactByForm(name);
     return pieces.map(({ text, isDone }) => (isDone ? text.replaceAll(/[^\w.-]+/gu, "_") : text)).join("");
   }
 
@@ -257,7 +257,7 @@ class Redactor {
 
   /** Replaces values in parts. Images and audio cannot be searched, so they are left out. */
   #parts(content: readonly ContentPart[]): readonly ContentPart[] {
-    return unsplitParts(content).map((part): ContentPart => {
+    return mergeSplitParts(content).map((part): ContentPart => {
       if (part.type === "text") return { ...part, text: this.#text(part.text) };
       if (part.type !== "file") return { type: "text", text: `[${part.type} left out]` };
       const { uri, text, name, description, ...rest } = part;
@@ -282,32 +282,32 @@ class Redactor {
 
   #number(value: number): JsonValue {
     const text = String(value);
-    if (this.#ids.has(text)) return Number(this.#drawn.id(text));
-    return this.#secrets.includes(text) ? this.#drawn.secret(text) : value;
+    if (this.#ids.has(text)) return Number(this.#replacements.replaceId(text));
+    return this.#secrets.includes(text) ? this.#replacements.replaceSecret(text) : value;
   }
 
   #text(given: string): string {
     if (given === "") return given;
-    let pieces = this.#formed(given);
-    if (this.#values.size > 0) pieces = pieces.flatMap((piece) => (piece.isDone ? [piece] : this.#knownValues(piece.text)));
+    let pieces = this.#redactByForm(given);
+    if (this.#values.size > 0) pieces = pieces.flatMap((piece) => (piece.isDone ? [piece] : this.#redactKnownValues(piece.text)));
     return pieces.length === 1 ? (pieces[0]?.text ?? "") : pieces.map((piece) => piece.text).join("");
   }
 
   /** Replaces values that are recognized by their form, and known secrets. */
-  #formed(given: string): readonly Piece[] {
-    const text = undisguised(given);
+  #redactByForm(given: string): readonly Piece[] {
+    const text = removeDisguise(given);
     let pieces: readonly Piece[] = [{ text, isDone: false }];
-    const take = (find: (text: string) => readonly Found[], draw: (value: string) => string): void => {
-      pieces = pieces.flatMap((piece) => (piece.isDone ? [piece] : replaced(piece.text, find(piece.text), draw)));
+    const replace = (find: (text: string) => readonly SensitiveRange[], draw: (value: string) => string): void => {
+      pieces = pieces.flatMap((piece) => (piece.isDone ? [piece] : replaceMatches(piece.text, find(piece.text), draw)));
     };
-    for (const secret of this.#secrets) if (text.includes(secret)) take(occurrences(secret), (value) => this.#drawn.secret(value));
-    if (this.#kinds.has("secrets")) take(secretsIn, (value) => this.#drawn.secret(value));
-    if (this.#kinds.has("emails")) take(emailsIn, (value) => this.#drawn.email(value));
-    if (this.#kinds.has("phones")) take(phonesIn, (value) => this.#drawn.phone(value));
+    for (const secret of this.#secrets) if (text.includes(secret)) replace(findOccurrences(secret), (value) => this.#replacements.replaceSecret(value));
+    if (this.#kinds.has("secrets")) replace(findSecrets, (value) => this.#replacements.replaceSecret(value));
+    if (this.#kinds.has("emails")) replace(findEmails, (value) => this.#replacements.replaceEmail(value));
+    if (this.#kinds.has("phones")) replace(findPhones, (value) => this.#replacements.replacePhone(value));
     return pieces;
   }
 
-  #add(value: string, kind: "names" | "ids"): void {
+  #addKnownText(value: string, kind: "names" | "ids"): void {
     let word = "";
     let offset = 0;
     for (const { 0: one, index } of value.matchAll(WORD)) if (one.length >= word.length) [word, offset] = [one, index];
@@ -318,7 +318,7 @@ class Redactor {
   }
 
   /** Replaces names and ids, except where they are part of a longer word or number. */
-  #knownValues(text: string): readonly Piece[] {
+  #redactKnownValues(text: string): readonly Piece[] {
     const pieces: Piece[] = [];
     let from = 0;
     for (const { 0: word, index } of text.matchAll(WORD)) {
@@ -326,9 +326,9 @@ class Redactor {
       for (const { value, kind, offset } of this.#values.get(word) ?? []) {
         const start = index - offset;
         const end = start + value.length;
-        if (start < from || !text.startsWith(value, start) || isInside(text, { start, end, value })) continue;
+        if (start < from || !text.startsWith(value, start) || isPartOfWord(text, { start, end, value })) continue;
         if (start > from) pieces.push({ text: text.slice(from, start), isDone: true });
-        pieces.push({ text: kind === "names" ? this.#drawn.name(value) : this.#drawn.id(value), isDone: true });
+        pieces.push({ text: kind === "names" ? this.#replacements.replaceName(value) : this.#replacements.replaceId(value), isDone: true });
         from = end;
         break;
       }
@@ -339,17 +339,17 @@ class Redactor {
 }
 
 const WORD = /[\p{L}\p{N}]+/gu;
-const WORD_SIGN = /[\p{L}\p{N}]/u;
+const WORD_CHARACTER = /[\p{L}\p{N}]/u;
 
-function isInside(text: string, { start, end, value }: { readonly start: number; readonly end: number; readonly value: string }): boolean {
-  if (WORD_SIGN.test(value.at(-1) ?? "") && WORD_SIGN.test(text.charAt(end))) return true;
-  if (WORD_SIGN.test(value.charAt(0)) && WORD_SIGN.test(text.charAt(start - 1))) return true;
+function isPartOfWord(text: string, { start, end, value }: { readonly start: number; readonly end: number; readonly value: string }): boolean {
+  if (WORD_CHARACTER.test(value.at(-1) ?? "") && WORD_CHARACTER.test(text.charAt(end))) return true;
+  if (WORD_CHARACTER.test(value.charAt(0)) && WORD_CHARACTER.test(text.charAt(start - 1))) return true;
   return /^\d+$/u.test(value) && (/^[.,]\d/u.test(text.slice(end, end + 2)) || /\d[.,]$/u.test(text.slice(Math.max(0, start - 2), start)));
 }
 
-function occurrences(value: string): (text: string) => readonly Found[] {
+function findOccurrences(value: string): (text: string) => readonly SensitiveRange[] {
   return (text) => {
-    const found: Found[] = [];
+    const found: SensitiveRange[] = [];
     for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + value.length))
       found.push({ start: at, end: at + value.length, what: "" });
     return found;
@@ -357,7 +357,7 @@ function occurrences(value: string): (text: string) => readonly Found[] {
 }
 
 /** Replaces matches; of overlapping matches, the first one is replaced. */
-function replaced(text: string, found: readonly Found[], draw: (value: string) => string): readonly Piece[] {
+function replaceMatches(text: string, found: readonly SensitiveRange[], draw: (value: string) => string): readonly Piece[] {
   const pieces: Piece[] = [];
   let from = 0;
   for (const { start, end } of found.toSorted((one, other) => one.start - other.start || other.end - one.end)) {

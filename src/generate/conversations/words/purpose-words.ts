@@ -1,7 +1,7 @@
 /** Writes the purpose of a tool as an imperative: `get the forecast of a city`. */
-import { wordPairs } from "./value-words.ts";
+import { parsePairs } from "./value-words.ts";
 import type { Tool } from "../../../core/tool.ts";
-import { nameWords, singular } from "../../../schema/example/name-words.ts";
+import { nameWords, toSingular } from "../../../schema/example/name-words.ts";
 
 /** The purpose in the words of the tool's author, without remarks on its implementation. */
 export interface Purpose {
@@ -29,78 +29,78 @@ const VERBS = new Set(
   ).split(","),
 );
 /** Verbs of reading, whose object can be requested: `show me the forecast`. */
-const READING = new Set(
+const READ_VERBS = new Set(
   "get,fetch,retrieve,return,show,give,provide,display,obtain,view,list,query,read,access,receive,tell,pull,load".split(","),
 );
 /** Verbs of descriptions, and the verbs that people use instead. */
-const ASKED = wordPairs(
+const SPOKEN_VERBS = parsePairs(
   "retrieve:get,fetch:get,return:get,provide:get,obtain:get,display:show,query:get,give:get,access:get,receive:get,pull:get,load:get,view:show,tell:get",
 );
 
 const MAX_TEXT = 400;
 const MAX_PURPOSE = 110;
-const MAX_KEPT = 20_000;
-const kept = new Map<string, Purpose>();
+const MAX_CACHED = 20_000;
+const purposes = new Map<string, Purpose>();
 
 /** Reads the purpose from the description or title, else from the name. */
-export function purposeOf(tool: Pick<Tool, "name" | "title" | "description">): Purpose {
+export function getPurpose(tool: Pick<Tool, "name" | "title" | "description">): Purpose {
   const key = `${tool.name} ${tool.description}`;
-  let purpose = kept.get(key);
+  let purpose = purposes.get(key);
   if (purpose !== undefined) return purpose;
   purpose =
-    keptReturn(tool) ??
-    readPurpose(tool.description) ??
-    (tool.title === undefined ? undefined : readPurpose(tool.title)) ??
-    purposeOfName(tool.name);
-  if (kept.size >= MAX_KEPT) kept.clear();
-  kept.set(key, purpose);
+    readReturnPurpose(tool) ??
+    parseDescription(tool.description) ??
+    (tool.title === undefined ? undefined : parseDescription(tool.title)) ??
+    parseName(tool.name);
+  if (purposes.size >= MAX_CACHED) purposes.clear();
+  purposes.set(key, purpose);
   return purpose;
 }
 
 /** Returns the purpose of a tool that returns goods: there, `return` does not mean `get`. */
-function keptReturn({ name, description }: Pick<Tool, "name" | "description">): Purpose | undefined {
+function readReturnPurpose({ name, description }: Pick<Tool, "name" | "description">): Purpose | undefined {
   if (!/^returns?[_-]|^return[A-Z]/u.test(name) || !/^return\b/iu.test(description)) return undefined;
-  const read = readPurpose(description);
+  const read = parseDescription(description);
   return read === undefined ? undefined : { verb: "return", rest: read.rest };
 }
 
 /** Whether the tool's purpose is to return information. */
-export function isReading({ verb, rest }: Purpose): boolean {
-  return READING.has(verb) && rest !== "";
+export function isReadPurpose({ verb, rest }: Purpose): boolean {
+  return READ_VERBS.has(verb) && rest !== "";
 }
 
-export function purposeText({ verb, rest }: Purpose): string {
+export function formatPurpose({ verb, rest }: Purpose): string {
   return rest === "" ? verb : `${verb} ${rest}`;
 }
 
 const OPENING =
   /^(?:(?:this|the|an?|use this|our)\s+)?(?:(?:api|endpoint|function|method|tool|service|route|operation|request|call)s?\b)?[\s:,-]*(?:(?:that|which|is|are|will|can|be|may|you|users?|the user|to|for|used|use|using|allows?|lets?|enables?|helps?|designed|able|let's)\s+)*/iu;
 
-function readPurpose(description: string): Purpose | undefined {
-  const text = plainText(description);
+function parseDescription(description: string): Purpose | undefined {
+  const text = firstSentence(description);
   const opening = OPENING.exec(text)?.[0] ?? "";
   const words = text.slice(opening.length).split(" ");
-  const verb = baseForm((words[0] ?? "").toLowerCase());
-  if (verb === undefined) return readNoun(text);
-  const rest = withoutSecondVerb(words.slice(1).join(" ")).replace(RETURNS, "");
+  const verb = findBaseForm((words[0] ?? "").toLowerCase());
+  if (verb === undefined) return parseNounDescription(text);
+  const rest = withoutSecondVerb(words.slice(1).join(" ")).replace(RETURN_CLAUSE, "");
   if (verb === "help" || (verb === "use" && opening === "")) return undefined;
-  const shortened = shorten(lowerFirst(asOrders(rest, (words[0] ?? "").toLowerCase() !== verb)));
+  const shortened = shorten(lowerFirst(toImperative(rest, (words[0] ?? "").toLowerCase() !== verb)));
   if (shortened === undefined) return undefined;
-  return asAsked(verb, shortened.replace(/^back /u, ""));
+  return withSpokenVerb(verb, shortened.replace(/^back /u, ""));
 }
 
 /** A clause that only says that the result is returned. */
-const RETURNS = /,? and (?:then )?(?:returns?|returning|outputs?|provides?|responds?|shows?|displays?)\b.*$/iu;
+const RETURN_CLAUSE = /,? and (?:then )?(?:returns?|returning|outputs?|provides?|responds?|shows?|displays?)\b.*$/iu;
 
-function asAsked(verb: string, rest: string): Purpose {
+function withSpokenVerb(verb: string, rest: string): Purpose {
   if (verb === "list" && rest.startsWith("of ")) return { verb: "get", rest: `the list ${rest}` };
   if (verb === "list" || verb === "show" || verb === "read") return { verb: rest === "" ? "show" : verb, rest };
-  const asked = ASKED.get(verb) ?? verb;
+  const asked = SPOKEN_VERBS.get(verb) ?? verb;
   return rest === "" && asked === "get" ? { verb: "get", rest: "the data" } : { verb: asked, rest };
 }
 
 /** Reads a description without a verb: `current weather data` is something to get. */
-function readNoun(text: string): Purpose | undefined {
+function parseNounDescription(text: string): Purpose | undefined {
   const words = text.split(" ");
   if (words.length < 2 || words.length > 8 || !/^[a-z][a-z' -]+$/iu.test(text)) return undefined;
   if (
@@ -114,7 +114,7 @@ function readNoun(text: string): Purpose | undefined {
 }
 
 /** Returns the first sentence, without markup of HTML and Markdown. */
-function plainText(description: string): string {
+function firstSentence(description: string): string {
   const text = description
     .slice(0, MAX_TEXT)
     .replaceAll(/<[^<>]{0,40}>/gu, " ")
@@ -130,39 +130,39 @@ function plainText(description: string): string {
 /** Drops a second verb: `fetches and returns the data` has one meaning. */
 function withoutSecondVerb(rest: string): string {
   const [, second = ""] = /^(?:and|or|\/|,) (\w+) /iu.exec(rest) ?? [];
-  return second !== "" && baseForm(second.toLowerCase()) !== undefined ? rest.slice(rest.indexOf(second) + second.length + 1) : rest;
+  return second !== "" && findBaseForm(second.toLowerCase()) !== undefined ? rest.slice(rest.indexOf(second) + second.length + 1) : rest;
 }
 
 /** Makes further verbs imperative: after `cancels`, `a booking and refunds the customer` becomes `a booking and refund the customer`. */
-function asOrders(rest: string, isTold: boolean): string {
-  if (!isTold) return rest;
+function toImperative(rest: string, isConjugated: boolean): string {
+  if (!isConjugated) return rest;
   return rest.replaceAll(
     /( and (?:then )?)(\p{L}+(?:s|ing))(?= (?:an?|the|it|them|its|their|all)\b)/giu,
     (whole, and: string, word: string) => {
-      const verb = baseForm(word.toLowerCase());
+      const verb = findBaseForm(word.toLowerCase());
       return verb === undefined ? whole : and + verb;
     },
   );
 }
 
 /** Matches where a description turns from the purpose to the implementation. */
-const MACHINERY =
+const IMPLEMENTATION =
   /(?:,? (?:using|through|via|from|by querying|by using|by calling|by making|by performing|by searching|in|on|with)(?: (?:the|an?|its|our|this))? (?:[^,.;]{0,50} )?(?:[\w-]*API|RapidAPI|endpoint|service|platform|HTTP|JSON|XML)\b.*$)|(?:,? (?:(?<!\b(?:an?|the|any|each|some|for) )given (?!an? )|includes? |including |including$|with (?:the )?(?:options?|optional|parameters?|support)|when you|where you|so that|in order to|such as|like |e\.g|i\.e|(?:from|with|using|based on|for|by) (?:the |its )?(?:given |provided |specified |optional |various |search |query |following )*(?:parameters?|options|filters|criteria|inputs?|fields)\b|which |that (?:can|will|is|are|may|have|has|contain|match|meet)|whose |based on (?:the )?(?:given|provided|specified|various)|given the |with the provided|in (?:json|xml) format|as (?:json|xml)|according to).*$)/iu;
 
 function shorten(rest: string): string | undefined {
-  let text = withoutLooseEnd(rest.replace(MACHINERY, ""));
+  let text = trimDanglingEnd(rest.replace(IMPLEMENTATION, ""));
   if (text === "" && rest !== "") return undefined;
   if (text.length > MAX_PURPOSE) {
     const clause = text.slice(0, MAX_PURPOSE);
     const cut = Math.max(clause.lastIndexOf(", "), clause.lastIndexOf(" for "), clause.lastIndexOf(" and "), clause.lastIndexOf(" by "));
     if (cut < 20) return undefined;
-    text = withoutLooseEnd(clause.slice(0, cut));
+    text = trimDanglingEnd(clause.slice(0, cut));
   }
   return /[^\u0020-\u024F’“”–—]/u.test(text) || /[{}[\]<>$\\=]|https?:/u.test(text) ? undefined : text;
 }
 
 /** Drops a dangling end: `the keyword for a` becomes `the keyword`. */
-function withoutLooseEnd(text: string): string {
+function trimDanglingEnd(text: string): string {
   return text.replace(
     /(?:[\s,;:.]|\b(?:an?|the|any|and|or|of|for|from|by|with|in|on|to|at|based|given|specified|provided|via|using|through))+$/u,
     "",
@@ -174,7 +174,7 @@ function lowerFirst(text: string): string {
 }
 
 /** Returns `get` for `gets`, `getting` and `get`; undefined for a word that is not a known verb. */
-function baseForm(word: string): string | undefined {
+function findBaseForm(word: string): string | undefined {
   if (VERBS.has(word)) return word;
   const ending = word.endsWith("ing") ? 3 : word.endsWith("s") ? 1 : 0;
   if (ending === 0) return undefined;
@@ -186,11 +186,11 @@ function baseForm(word: string): string | undefined {
 }
 
 /** Reads the purpose from a name: `get_order` becomes `get order`, `flight_search` `search for flight`, `forecast_daily` `get the forecast daily`. */
-function purposeOfName(name: string): Purpose {
+function parseName(name: string): Purpose {
   const words = nameWords(name).slice(0, MAX_NAME_WORDS);
   const [first = "this", ...rest] = words;
-  const verb = baseForm(first);
-  if (verb !== undefined) return asAsked(verb, withArticle(rest, READING.has(verb)));
+  const verb = findBaseForm(first);
+  if (verb !== undefined) return withSpokenVerb(verb, withArticle(rest, READ_VERBS.has(verb)));
   if (words.at(-1) === "search") return { verb: "search", rest: `for ${words.slice(0, -1).join(" ")}` };
   return { verb: "get", rest: `the ${words.join(" ")}` };
 }
@@ -200,7 +200,7 @@ function withArticle(words: readonly string[], isRead: boolean): string {
   const [first = ""] = words;
   const last = words.at(-1) ?? "";
   const text = words.join(" ");
-  if (text === "" || singular(last) !== last || /^(?:all|the|an?|my|by|for|from|in|to|with|of|on|\d.*)$/u.test(first)) return text;
+  if (text === "" || toSingular(last) !== last || /^(?:all|the|an?|my|by|for|from|in|to|with|of|on|\d.*)$/u.test(first)) return text;
   return `${isRead ? "the" : /^[aeiou]/u.test(first) ? "an" : "a"} ${text}`;
 }
 

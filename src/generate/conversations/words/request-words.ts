@@ -1,29 +1,29 @@
 import type { Random } from "../../../core/ports.ts";
-import { capital } from "../../../core/base/wording.ts";
+import { capitalize } from "../../../core/base/wording.ts";
 import { toolSubject } from "../tool-subject.ts";
 import type { PlannedCall, PlannedTurn } from "../conversation-writer.ts";
-import { isReading, purposeText, type Purpose } from "./purpose-words.ts";
-import { SLOT_KINDS, givenSlot, takenSlot, type Slot, type SlotContext, type SlotKind } from "./slot-words.ts";
+import { isReadPurpose, formatPurpose, type Purpose } from "./purpose-words.ts";
+import { SLOT_KINDS, createGivenSlot, createTakenSlot, type Slot, type SlotContext, type SlotKind } from "./slot-words.ts";
 import { ToolRequest } from "./tool-request.ts";
-import { isVoid, joined, oneOf } from "./value-words.ts";
+import { isEmptyValue, joinList, pickOne } from "./value-words.ts";
 
 /** Writes one text for all calls of the turn, which contains every given value. */
-export function requestWords({ index, calls }: PlannedTurn, random: Random): string {
-  const spokenDays = random.next() < HALF;
-  const wanted = calls.map((call) => orderOf(call, { random, spokenDays }));
+export function formatRequest({ index, calls }: PlannedTurn, random: Random): string {
+  const spokenDays = random.next() < SPOKEN_DAYS_PROBABILITY;
+  const wanted = calls.map((call) => fillCallPurpose(call, { random, spokenDays }));
   const [first = { verb: "do", rest: "it" }, ...more] = wanted;
-  const opening = index === 0 ? "" : oneOf(random, LATER);
-  const asked = asRequest(first, opening, random);
+  const opening = index === 0 ? "" : pickOne(random, LATER_OPENINGS);
+  const asked = formatSentence(first, opening, random);
   if (more.length === 0) return asked;
-  const length = wanted.reduce((sum, one) => sum + purposeText(one).length, 0);
-  if (length <= SHORT && !/(?:\?|please\.)$/u.test(asked) && !asked.includes('"'))
-    return `${asked.slice(0, -1)}${more.map((one, at) => joining(calls[at + 1], random) + purposeText(one)).join("")}.`;
-  return [asked, ...more.map((one, at) => `${following(calls[at + 1], random)} ${purposeText(one)}.`)].join(" ");
+  const length = wanted.reduce((sum, one) => sum + formatPurpose(one).length, 0);
+  if (length <= MAX_JOINED_CHARS && !/(?:\?|please\.)$/u.test(asked) && !asked.includes('"'))
+    return `${asked.slice(0, -1)}${more.map((one, at) => chooseJoiner(calls[at + 1], random) + formatPurpose(one)).join("")}.`;
+  return [asked, ...more.map((one, at) => `${chooseSentenceOpening(calls[at + 1], random)} ${formatPurpose(one)}.`)].join(" ");
 }
 
-const HALF = 0.5;
-const SHORT = 140;
-const LATER = [
+const SPOKEN_DAYS_PROBABILITY = 0.5;
+const MAX_JOINED_CHARS = 140;
+const LATER_OPENINGS = [
   "",
   "",
   "",
@@ -38,49 +38,49 @@ const LATER = [
   "And now, ",
 ] as const;
 
-function joining(call: PlannedCall | undefined, random: Random): string {
-  if (call?.parallel === true) return oneOf(random, [" and ", " and also ", ", and "]);
-  return oneOf(random, [", then ", " and then ", ", and after that "]);
+function chooseJoiner(call: PlannedCall | undefined, random: Random): string {
+  if (call?.parallel === true) return pickOne(random, [" and ", " and also ", ", and "]);
+  return pickOne(random, [", then ", " and then ", ", and after that "]);
 }
 
-function following(call: PlannedCall | undefined, random: Random): string {
+function chooseSentenceOpening(call: PlannedCall | undefined, random: Random): string {
   return call?.parallel === true
-    ? oneOf(random, ["Also", "And", "At the same time,"])
-    : oneOf(random, ["Then", "After that,", "Once that is done,"]);
+    ? pickOne(random, ["Also", "And", "At the same time,"])
+    : pickOne(random, ["Then", "After that,", "Once that is done,"]);
 }
 
 /** Returns the purpose of a call with its values filled in. */
-function orderOf({ tool, qualifiedName, given, taken }: PlannedCall, style: Omit<SlotContext, "toolNoun">): Purpose {
+function fillCallPurpose({ tool, qualifiedName, given, taken }: PlannedCall, style: Omit<SlotContext, "toolNoun">): Purpose {
   const { noun } = toolSubject(qualifiedName);
   const request = ToolRequest.of(tool);
-  const context: SlotContext = { toolNoun: noun, labelOf: (name) => request.toldLabel(name), ...style };
+  const context: SlotContext = { toolNoun: noun, findLabel: (name) => request.describedLabel(name), ...style };
   const slots: Slot[] = [];
-  for (const [name, value] of Object.entries(taken)) slots.push(takenSlot(name, value, context));
-  for (const [name, value] of Object.entries(given)) if (!isVoid(value)) slots.push(givenSlot(name, value, context));
-  const { words, left } = request.filled(moneyOf(slots));
-  const added = addedWords(left);
+  for (const [name, value] of Object.entries(taken)) slots.push(createTakenSlot(name, value, context));
+  for (const [name, value] of Object.entries(given)) if (!isEmptyValue(value)) slots.push(createGivenSlot(name, value, context));
+  const { words, left } = request.fillSlots(mergeMoney(slots));
+  const added = formatTrailing(left);
   return { verb: request.purpose.verb, rest: words === "" || added === "" ? words + added : `${words} ${added}` };
 }
 
 /** Merges an amount and its currency into one slot: `201.59 EUR`. */
-function moneyOf(slots: readonly Slot[]): { readonly slots: readonly Slot[]; readonly from: Slot | undefined } {
+function mergeMoney(slots: readonly Slot[]): { readonly slots: readonly Slot[]; readonly moneySlot: Slot | undefined } {
   const amount = slots.find(({ name, bare }) => /^(?:amount|value|sum|total)$/iu.test(name) && /^[\d.]+$/u.test(bare));
   const currency = slots.find(
     ({ name, bare }) =>
       /^[A-Z]{3}$/u.test(bare) &&
       /^(?:from|currency|base|source|currency_?code|from_?currency|base_?currency|source_?currency|currency_?from)$/iu.test(name),
   );
-  if (amount === undefined || currency === undefined) return { slots, from: undefined };
+  if (amount === undefined || currency === undefined) return { slots, moneySlot: undefined };
   const bare = `${amount.bare} ${currency.bare}`;
   const both = { ...amount, noun: "amount", bare, inPlace: bare, added: `the amount ${bare}` };
-  return { slots: slots.flatMap((slot) => (slot === amount ? [both] : slot === currency ? [] : [slot])), from: both };
+  return { slots: slots.flatMap((slot) => (slot === amount ? [both] : slot === currency ? [] : [slot])), moneySlot: both };
 }
 
 /** Writes the remaining values, such as `for order O-1 from Oslo to Rome with the class business and the seat 12A`. */
-function addedWords(slots: readonly Slot[]): string {
+function formatTrailing(slots: readonly Slot[]): string {
   if (slots.length === 0) return "";
   const parts: string[] = [];
-  for (const kind of SLOT_KINDS) addKind(parts, slots, kind);
+  for (const kind of SLOT_KINDS) addSlotsOfKind(parts, slots, kind);
   let text = parts.join(" ");
   if (text.includes(" with at most")) text = text.replaceAll(/( with [^"]{0,200}?) with (?=at most)/gu, "$1 and ");
   if (text.includes(" for "))
@@ -94,23 +94,23 @@ function addedWords(slots: readonly Slot[]): string {
 }
 
 /** Adds the values of one kind; those of the kind `with` are joined. */
-function addKind(parts: string[], slots: readonly Slot[], kind: SlotKind): void {
+function addSlotsOfKind(parts: string[], slots: readonly Slot[], kind: SlotKind): void {
   if (kind !== "with") {
     for (const slot of slots) if (slot.kind === kind) parts.push(slot.added);
     return;
   }
   const words = slots.filter((slot) => slot.kind === kind).map(({ added }) => added);
-  if (words.length > 0) parts.push(`with ${joined(words)}`);
+  if (words.length > 0) parts.push(`with ${joinList(words)}`);
 }
 
 /** Writes a purpose as a whole sentence. */
-function asRequest(purpose: Purpose, opening: string, random: Random): string {
-  const order = purposeText(purpose);
+function formatSentence(purpose: Purpose, opening: string, random: Random): string {
+  const order = formatPurpose(purpose);
   const { rest } = purpose;
-  const reading = isReading(purpose) && /^(?:the|an?|all|my|any|some|every|current|[a-z]+s\b|\d)/iu.test(rest);
+  const reading = isReadPurpose(purpose) && /^(?:the|an?|all|my|any|some|every|current|[a-z]+s\b|\d)/iu.test(rest);
   const words = reading
-    ? oneOf(random, [
-        `${capital(order)}.`,
+    ? pickOne(random, [
+        `${capitalize(order)}.`,
         `Can you ${order}?`,
         `Show me ${rest}.`,
         `I need ${rest}.`,
@@ -120,8 +120,8 @@ function asRequest(purpose: Purpose, opening: string, random: Random): string {
         `I'm looking for ${rest}.`,
         `Give me ${rest}, please.`,
       ])
-    : oneOf(random, [
-        `${capital(order)}.`,
+    : pickOne(random, [
+        `${capitalize(order)}.`,
         `Please ${order}.`,
         `Can you ${order}?`,
         `Could you ${order}, please?`,

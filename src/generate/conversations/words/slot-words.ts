@@ -1,13 +1,13 @@
 /** Writes the values of a call as parts of a request: `from Oslo`, `on 3 December 2025`, `for order O-12`. */
 import type { JsonValue } from "../../../core/base/json.ts";
-import { memo } from "../../../core/base/memo.ts";
+import { memoize } from "../../../core/base/memo.ts";
 import type { Random } from "../../../core/ports.ts";
-import { plainName, singular } from "../../../schema/example/name-words.ts";
+import { normalizeName, toSingular } from "../../../schema/example/name-words.ts";
 import { MONTHS } from "../../../schema/example/words.ts";
 import type { TakenValue } from "../conversation-writer.ts";
 import { idNoun, isIdName } from "../id-names.ts";
-import { withUnit } from "./field-words.ts";
-import { choiceWords, isProse, label, quoted, spokenDay, valueWords } from "./value-words.ts";
+import { splitUnit } from "./field-words.ts";
+import { formatChoice, isProse, label, quoteText, formatDay, formatValue } from "./value-words.ts";
 
 /** One value of a call. */
 export interface Slot {
@@ -73,7 +73,7 @@ const NUMBER_WORDINGS: readonly Wording[] = [
   wording("when", "months|term_months", "over _ months"),
   wording("about", "guests|adults|people|passengers|party_size|persons|group_size|number_of_people", "for _ people"),
 ];
-const ONE: ReadonlyMap<string, string> = new Map([
+const SINGULARS: ReadonlyMap<string, string> = new Map([
   ["people", "person"],
   ["days", "day"],
   ["nights", "night"],
@@ -81,21 +81,21 @@ const ONE: ReadonlyMap<string, string> = new Map([
   ["months", "month"],
   ["results", "result"],
 ]);
-const CODE = /^[a-z]{2,3}$/u;
+const SHORT_CODE = /^[a-z]{2,3}$/u;
 
 function wording(kind: SlotKind, names: string, words: string): Wording {
   return { kind, pattern: new RegExp(`^(?:${names})$`, "u"), words };
 }
 
 /** How values with one name are written. */
-interface Wordings {
+interface NameWordings {
   readonly ofNumber: Wording | undefined;
   readonly ofText: Wording | undefined;
   /** The thing that a name belongs to: `hotel` for `hotel_name`. */
   readonly owner: string | undefined;
 }
 
-const wordingsOf = memo((plain): Wordings => {
+const getWordings = memoize((plain): NameWordings => {
   const owner = /^(.+)_name$/u.exec(plain)?.[1];
   const isPlainName = owner === undefined || /^(?:first|last|user|full|given|family|middle|display|file|host|domain)$/u.test(owner);
   return {
@@ -106,22 +106,22 @@ const wordingsOf = memo((plain): Wordings => {
 });
 
 /** Returns the slot of a value that the user states. */
-export function givenSlot(name: string, value: JsonValue, context: SlotContext): Slot {
+export function createGivenSlot(name: string, value: JsonValue, context: SlotContext): Slot {
   const { toolNoun, spokenDays } = context;
-  const plain = plainName(name);
-  if (typeof value === "boolean") return flagSlot(name, value);
+  const plain = normalizeName(name);
+  if (typeof value === "boolean") return createFlagSlot(name, value);
   const isId = isIdName(name);
-  if (isId) return idSlot(name, valueWords(value), toolNoun);
-  const wordings = wordingsOf(plain);
+  if (isId) return createIdSlot(name, formatValue(value), toolNoun);
+  const wordings = getWordings(plain);
   const found = typeof value === "number" || (typeof value === "string" && /^\d{1,4}$/u.test(value)) ? wordings.ofNumber : undefined;
-  const [unitless, amount] = typeof value === "number" && found === undefined ? withUnit(name, value) : [name, ""];
+  const [unitless, amount] = typeof value === "number" && found === undefined ? splitUnit(name, value) : [name, ""];
   const bare =
-    plain === "month" && typeof value === "number" ? monthName(value) : amount === "" ? spoken(value, spokenDays, plain) : amount;
+    plain === "month" && typeof value === "number" ? monthName(value) : amount === "" ? formatPlainValue(value, spokenDays, plain) : amount;
   const worded = found ?? (typeof value === "string" ? textWording(wordings.ofText, value) : undefined);
-  const noun = context.labelOf?.(name) ?? label(unitless);
+  const noun = context.findLabel?.(name) ?? label(unitless);
   const isScalar = typeof value === "string" || typeof value === "number";
   const inPlace = isScalar ? (bare.startsWith('"') ? `the ${noun} ${bare}` : bare) : undefined;
-  if (worded !== undefined) return { name, noun, inPlace, bare, kind: worded.kind, added: counted(worded.words, bare) };
+  if (worded !== undefined) return { name, noun, inPlace, bare, kind: worded.kind, added: fillWording(worded.words, bare) };
   const { owner } = wordings;
   if (owner !== undefined && typeof value === "string") {
     const said = bare.toLowerCase().includes(label(owner)) ? bare : `${label(owner)} ${bare}`;
@@ -132,14 +132,14 @@ export function givenSlot(name: string, value: JsonValue, context: SlotContext):
 
 /** Returns the wording for a text. Lowercase codes of two or three letters are not written like places, and only some unit systems have names. */
 function textWording(found: Wording | undefined, value: string): Wording | undefined {
-  if (found?.kind === "in" && CODE.test(value)) return undefined;
+  if (found?.kind === "in" && SHORT_CODE.test(value)) return undefined;
   return found?.words === "in _ units" && !/^(?:metric|imperial|standard|us|si)$/iu.test(value) ? undefined : found;
 }
 
 /** Fills in the value, with a singular noun after 1: `for 1 night`. */
-function counted(words: string, bare: string): string {
+function fillWording(words: string, bare: string): string {
   const said = words.replace("_", () => bare);
-  return bare === "1" ? said.replace(/(?<=\b1 )\p{L}+/u, (word) => ONE.get(word) ?? word) : said;
+  return bare === "1" ? said.replace(/(?<=\b1 )\p{L}+/u, (word) => SINGULARS.get(word) ?? word) : said;
 }
 
 function monthName(value: JsonValue): string {
@@ -147,18 +147,18 @@ function monthName(value: JsonValue): string {
 }
 
 /** Returns the slot of a value from a result. */
-export function takenSlot(name: string, { noun, ofList, isId, value }: TakenValue, context: SlotContext): Slot {
+export function createTakenSlot(name: string, { noun, ofList, isId, value }: TakenValue, context: SlotContext): Slot {
   const { toolNoun, random } = context;
   const thing = noun === "" ? "result" : noun.replaceAll("_", " ");
-  if (!isId && value !== undefined) return givenSlot(name, value, context);
+  if (!isId && value !== undefined) return createGivenSlot(name, value, context);
   if (!isId) return { name, noun: label(name), inPlace: `that ${label(name)}`, bare: "", kind: "with", added: `the same ${label(name)}` };
   const said = ofList ? `the first ${thing}` : `that ${thing}`;
-  const words = value === undefined || random.next() < LIKELY ? said : withNoun(thing, valueWords(value));
-  const side = sideOf(name);
-  return { name, noun: nounOf(name, toolNoun), inPlace: words, bare: words, kind: side ?? "thing", added: `${side ?? "for"} ${words}` };
+  const words = value === undefined || random.next() < NOUN_PROBABILITY ? said : withNoun(thing, formatValue(value));
+  const direction = findDirection(name);
+  return { name, noun: nounOf(name, toolNoun), inPlace: words, bare: words, kind: direction ?? "thing", added: `${direction ?? "for"} ${words}` };
 }
 
-const LIKELY = 0.6;
+const NOUN_PROBABILITY = 0.6;
 
 /** Returns `order 12`; only the id if it contains the noun, such as `order_12`. */
 function withNoun(noun: string, id: string): string {
@@ -166,27 +166,27 @@ function withNoun(noun: string, id: string): string {
   return last !== "" && id.toLowerCase().startsWith(last) ? id : `${noun} ${id}`;
 }
 
-const SIDES: readonly (readonly [RegExp, "from" | "to"])[] = [
+const DIRECTIONS: readonly (readonly [RegExp, "from" | "to"])[] = [
   [/^(?:from|source|origin|sender)_/u, "from"],
   [/^(?:to|target|destination|dest|recipient|receiver)_/u, "to"],
 ];
 
 /** Returns whether an id is where something comes from or goes to; undefined if neither. */
-function sideOf(name: string): "from" | "to" | undefined {
-  return SIDES.find(([pattern]) => pattern.test(plainName(name)))?.[1];
+function findDirection(name: string): "from" | "to" | undefined {
+  return DIRECTIONS.find(([pattern]) => pattern.test(normalizeName(name)))?.[1];
 }
 
 export interface SlotContext {
   /** The subject of the tool: `order`. */
   readonly toolNoun: string;
   /** Returns the label of an input whose name is not a word. */
-  readonly labelOf?: (name: string) => string | undefined;
+  readonly findLabel?: (name: string) => string | undefined;
   readonly random: Random;
   /** Whether dates are written out: `3 December 2025`. */
   readonly spokenDays: boolean;
 }
 
-function idSlot(name: string, bare: string, toolNoun: string): Slot {
+function createIdSlot(name: string, bare: string, toolNoun: string): Slot {
   const noun = nounOf(name, toolNoun);
   const isBareId = noun === "" || noun === label(name);
   const words = isBareId ? `${label(name)} ${bare}` : withNoun(noun, bare);
@@ -196,8 +196,8 @@ function idSlot(name: string, bare: string, toolNoun: string): Slot {
     noun,
     inPlace: spelled,
     bare,
-    kind: isBareId ? "with" : (sideOf(name) ?? "thing"),
-    added: isBareId ? `the ${label(name)} ${bare}` : `${sideOf(name) ?? "for"} ${spelled}`,
+    kind: isBareId ? "with" : (findDirection(name) ?? "thing"),
+    added: isBareId ? `the ${label(name)} ${bare}` : `${findDirection(name) ?? "for"} ${spelled}`,
   };
 }
 
@@ -207,8 +207,8 @@ function nounOf(name: string, toolNoun: string): string {
   return (own === "" ? toolNoun : own).replaceAll("_", " ");
 }
 
-function flagSlot(name: string, value: boolean): Slot {
-  const words = plainName(name).replace(/^(?:is|has|with|include|enable|show|use|want|wants|allow)_/u, "");
+function createFlagSlot(name: string, value: boolean): Slot {
+  const words = normalizeName(name).replace(/^(?:is|has|with|include|enable|show|use|want|wants|allow)_/u, "");
   const said = label(words);
   const only = /^(.+) only$/u.exec(said)?.[1];
   if (only !== undefined)
@@ -219,12 +219,12 @@ function flagSlot(name: string, value: boolean): Slot {
 
 const TITLES = /^(?:title|subject|headline|heading|caption|topic|summary)$/u;
 
-function spoken(value: JsonValue, spokenDays: boolean, plain: string): string {
-  if (typeof value !== "string") return valueWords(value);
-  if (TITLES.test(plain) && /\s/u.test(value)) return quoted(value);
-  const day = spokenDays ? spokenDay(value) : undefined;
+function formatPlainValue(value: JsonValue, spokenDays: boolean, plain: string): string {
+  if (typeof value !== "string") return formatValue(value);
+  if (TITLES.test(plain) && /\s/u.test(value)) return quoteText(value);
+  const day = spokenDays ? formatDay(value) : undefined;
   if (day !== undefined) return day;
-  return isProse(value) ? quoted(value) : valueWords(choiceWords(value));
+  return isProse(value) ? quoteText(value) : formatValue(formatChoice(value));
 }
 
 /** Replaces nouns of the purpose by slots; returns the other slots, in order, to be added. @param labels of all inputs, with or without a value */
@@ -233,7 +233,7 @@ export function fillPurpose(
   slots: readonly Slot[],
   labels: readonly string[],
 ): { readonly text: string; readonly left: readonly Slot[] } {
-  let text = withoutSpelledId(rest, slots);
+  let text = omitIdMentions(rest, slots);
   const left: Slot[] = [];
   for (const slot of slots) {
     const filled =
@@ -254,7 +254,7 @@ function replaceNoun(
   text: string,
   { noun, words, labels }: { readonly noun: string; readonly words: string; readonly labels: readonly string[] },
 ): string | undefined {
-  const word = singular(noun);
+  const word = toSingular(noun);
   if (text.includes('"') || !text.toLowerCase().includes(word.toLowerCase())) return undefined;
   let pattern = patterns.get(noun);
   if (pattern === undefined) {
@@ -278,7 +278,7 @@ const BY_ID =
   / (?:by|using|with|via|from|for|given|based on) (?:(?:its|their|his|her|the|an?|given|specified|provided|unique|specific) )*(?:\p{L}+ ){0,2}(?:ID|IDs|id|ids|uuid|UUID|identifier|number|code)$/u;
 
 /** Simplifies references to ids whose values follow: `an order by its ID` becomes the order, and `a user's posts` the posts. */
-function withoutSpelledId(text: string, slots: readonly Slot[]): string {
+function omitIdMentions(text: string, slots: readonly Slot[]): string {
   const things = slots.filter(({ kind, name }) => kind === "thing" || isIdName(name));
   let said = things.length === 0 ? text : text.replace(BY_ID, "");
   for (const { noun } of things) {

@@ -1,17 +1,17 @@
 import type { Random } from "../../../core/ports.ts";
 import type { Tool } from "../../../core/tool.ts";
-import { purposeOf, purposeText } from "./purpose-words.ts";
-import { joined, oneOf } from "./value-words.ts";
+import { getPurpose, formatPurpose } from "./purpose-words.ts";
+import { joinList, pickOne } from "./value-words.ts";
 
-export const MAX_WANTED = 80;
+export const MAX_MENTIONED_PURPOSE = 80;
 /** Matches parts of a description that would be a claim: a number or a name in it is not from a result. */
-export const CLAIM = /[\d"]|[A-Z]/u;
+export const CLAIM_PATTERN = /[\d"]|[A-Z]/u;
 
 /** Writes which requested calls were not made because an earlier result had no value to continue with. */
-export function unmadeWords(tools: readonly Tool[], random: Random): string {
-  const wanted = tools.map((tool) => purposeText(purposeOf(tool))).filter((words) => words.length <= MAX_WANTED && !CLAIM.test(words));
-  const opening = oneOf(random, ["So I couldn't", "I could not go on to", "That is why I did not"]);
-  return wanted.length === 0 ? oneOf(random, UNMADE) : `${opening} ${joined(wanted, "or")}.`;
+export function formatUnmadeCalls(tools: readonly Tool[], random: Random): string {
+  const wanted = tools.map((tool) => formatPurpose(getPurpose(tool))).filter((words) => words.length <= MAX_MENTIONED_PURPOSE && !CLAIM_PATTERN.test(words));
+  const opening = pickOne(random, ["So I couldn't", "I could not go on to", "That is why I did not"]);
+  return wanted.length === 0 ? pickOne(random, UNMADE) : `${opening} ${joinList(wanted, "or")}.`;
 }
 
 const UNMADE = [

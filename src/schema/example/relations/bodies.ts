@@ -1,6 +1,6 @@
 /** Consistent measurements of one body, and the age of one person. */
 import { THIS_YEAR } from "../eras.ts";
-import type { Relation, WholeObject } from "../whole-object.ts";
+import type { Relation, DrawnFields } from "../whole-object.ts";
 
 const OF_A_BODY =
   /^(?:bmi|systolic|diastolic|heart_rate|pulse|blood_pressure|patient_id|body_fat|body_fat_percentage|waist_cm|hip_cm|age|gender|sex)(?:_|$)/u;
@@ -8,7 +8,7 @@ const WEIGHTS = ["weight_kg", "weight", "body_weight", "weight_in_kg"];
 const HEIGHTS = ["height_cm", "height", "body_height", "height_in_cm"];
 
 /** A person's weight, height, temperature, and the body mass index. */
-export const oneBody: Relation = (names) => {
+export const consistentBody: Relation = (names) => {
   const isBody = [...names].some((name) => OF_A_BODY.test(name));
   const [weight, height] = [WEIGHTS.find((name) => names.has(name)), HEIGHTS.find((name) => names.has(name))];
   const bmi = names.has("bmi") ? "bmi" : undefined;
@@ -19,7 +19,7 @@ export const oneBody: Relation = (names) => {
     keepWithin(object, height, { from: 152, to: 194, step: 1 });
     keepWithin(object, weight, { from: 51, to: 98, step: 0.1 });
     if (isFever) keepWithin(object, temperature, { from: 36.2, to: 38.4, step: 0.1 });
-    const [kilograms, centimeters] = [object.numberHereOrAsked(WEIGHTS), object.numberHereOrAsked(HEIGHTS)];
+    const [kilograms, centimeters] = [object.numberFromObjectOrCall(WEIGHTS), object.numberFromObjectOrCall(HEIGHTS)];
     if (bmi === undefined || kilograms === undefined || centimeters === undefined || centimeters <= 0) return;
     const meters = centimeters > 3 ? centimeters / 100 : centimeters;
     object.set(bmi, Math.round((kilograms / meters ** 2) * 10) / 10);
@@ -27,11 +27,11 @@ export const oneBody: Relation = (names) => {
 };
 
 function keepWithin(
-  object: WholeObject,
+  object: DrawnFields,
   name: string | undefined,
   { from, to, step }: { readonly from: number; readonly to: number; readonly step: number },
 ): void {
-  const value = object.number(name);
+  const value = object.getNumber(name);
   if (name === undefined || value === undefined || (value >= from && value <= to) || (value < 3 && name === "height")) return;
   const steps = Math.round((to - from) / step);
   object.setNumber(name, from + object.random.branch(name).integer(0, steps) * step);
@@ -40,11 +40,11 @@ function keepWithin(
 const BORN = ["birth_date", "date_of_birth", "birthdate", "dob", "birthday", "born_on"];
 
 /** The age of a person, from the date of birth. */
-export const ageOf: Relation = (names) => {
+export const ageFromBirthDate: Relation = (names) => {
   const born = BORN.find((name) => names.has(name));
   if (born === undefined || !names.has("age")) return undefined;
   return (object) => {
-    const year = Number(/^(?:19|20)\d\d/u.exec(object.text(born) ?? "")?.[0] ?? Number.NaN);
+    const year = Number(/^(?:19|20)\d\d/u.exec(object.getText(born) ?? "")?.[0] ?? Number.NaN);
     if (Number.isInteger(year)) object.setNumber("age", THIS_YEAR - 1 - year);
   };
 };

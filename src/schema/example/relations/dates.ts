@@ -1,8 +1,8 @@
 /** Dates in chronological order, and the durations between them. */
 import type { JsonValue } from "../../../core/base/json.ts";
-import { readDate, writeDate } from "../date-mask.ts";
-import { dateOf, dateTextLike } from "../date-text.ts";
-import type { Relation, Step, WholeObject } from "../whole-object.ts";
+import { parseDate, formatDate } from "../date-mask.ts";
+import { parseIsoDate, formatDateLike } from "../date-text.ts";
+import type { Relation, ConsistencyStep, DrawnFields } from "../whole-object.ts";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -13,7 +13,7 @@ const LONGEST_GAP = 12;
 
 const CREATED = /(?:^|_)(?:created|placed|ordered|opened|issued|joined|registered|submitted|requested|booked|started)(?=_|$)/u;
 
-interface Turn {
+interface DateOrder {
   readonly earlier: RegExp;
   readonly later: RegExp;
   /** The usual number of minutes between the two. */
@@ -21,7 +21,7 @@ interface Turn {
 }
 
 /** Names of dates that come before others. */
-const IN_TURN: readonly Turn[] = [
+const DATE_ORDERS: readonly DateOrder[] = [
   { earlier: /(?:^|_)(?:depart|departure|departs|outbound)(?=_|$)/u, later: /(?:^|_)(?:arrive|arrival|arrives)(?=_|$)/u, gap: 150 },
   { earlier: /(?:^|_)(?:depart|departure|departs|outbound)(?=_|$)/u, later: /(?:^|_)(?:return|inbound|returns)(?=_|$)/u, gap: 7_200 },
   { earlier: /(?:^|_)check_?in(?=_|$)/u, later: /(?:^|_)check_?out(?=_|$)/u, gap: 2_880 },
@@ -82,22 +82,22 @@ const DURATIONS: readonly (readonly [RegExp, number])[] = [
 export const orderDates: Relation = (names) => {
   const pairs: { readonly earlier: string; readonly later: string; readonly gap: number }[] = [];
   const list = [...names];
-  for (const { earlier: before, later: after, gap } of IN_TURN)
+  for (const { earlier: before, later: after, gap } of DATE_ORDERS)
     for (const earlier of list) {
       if (!before.test(earlier)) continue;
       const others = list.filter((other) => other !== earlier && after.test(other) && !before.test(other));
-      const same = others.filter((other) => rest(other, after) === rest(earlier, before));
+      const same = others.filter((other) => withoutMatch(other, after) === withoutMatch(earlier, before));
       for (const later of same.length > 0 ? same : others) pairs.push({ earlier, later, gap });
     }
   if (pairs.length === 0 || pairs.length > MAX_PAIRS) return undefined;
   const durations = DURATIONS.flatMap(([pattern, unit]) => list.filter((name) => pattern.test(name)).map((name) => ({ name, unit })));
   const [duration] = durations;
   return (object) => {
-    for (const pair of pairs) putInTurn(object, { ...pair, duration });
+    for (const pair of pairs) orderPair(object, { ...pair, duration });
   };
 };
 
-function rest(name: string, pattern: RegExp): string {
+function withoutMatch(name: string, pattern: RegExp): string {
   return name.replace(pattern, "");
 }
 
@@ -108,10 +108,10 @@ interface Pair {
   readonly duration: { readonly name: string; readonly unit: number } | undefined;
 }
 
-function putInTurn(object: WholeObject, { earlier, later, gap, duration }: Pair): void {
-  const [start, end] = [momentAt(object, earlier), momentAt(object, later)];
+function orderPair(object: DrawnFields, { earlier, later, gap, duration }: Pair): void {
+  const [start, end] = [readMoment(object, earlier), readMoment(object, later)];
   if (start === undefined || end === undefined || start.isTime !== end.isTime) return;
-  const told = duration === undefined || gap > 150 ? undefined : object.number(duration.name);
+  const told = duration === undefined || gap > 150 ? undefined : object.getNumber(duration.name);
   const lasts =
     told !== undefined && duration !== undefined && told > 0 && (start.hasTime || duration.unit === DAY) ? told * duration.unit : undefined;
   const spread = object.random.branch(later).next();
@@ -120,11 +120,11 @@ function putInTurn(object: WholeObject, { earlier, later, gap, duration }: Pair)
   const apart = end.at - start.at;
   const isFine = lasts === undefined ? apart > 0 && apart <= LONGEST_GAP * Math.max(gap, 60) * MINUTE : apart === span;
   if (!isFine) {
-    if (object.isMadeUp(later)) object.set(later, end.write(start.at + least));
-    else if (object.isMadeUp(earlier)) object.set(earlier, start.write(end.at - least));
+    if (object.isGenerated(later)) object.set(later, end.write(start.at + least));
+    else if (object.isGenerated(earlier)) object.set(earlier, start.write(end.at - least));
   }
   if (lasts === undefined || duration === undefined) return;
-  const [from, to] = [momentAt(object, earlier), momentAt(object, later)];
+  const [from, to] = [readMoment(object, earlier), readMoment(object, later)];
   if (from !== undefined && to !== undefined && to.at > from.at) object.setNumber(duration.name, (to.at - from.at) / duration.unit);
 }
 
@@ -136,16 +136,16 @@ interface Moment {
 }
 
 /** Reads the date in a field: an ISO text, the format in its description, or seconds or milliseconds since 1970. */
-function momentAt(object: WholeObject, name: string): Moment | undefined {
-  const value = object.at(name);
-  const mask = object.told(name)?.mask;
+function readMoment(object: DrawnFields, name: string): Moment | undefined {
+  const value = object.get(name);
+  const mask = object.parsedDescription(name)?.mask;
   if (mask !== undefined && (typeof value === "string" || typeof value === "number")) {
-    const at = readDate(mask, String(value));
-    const write = (moment: number): JsonValue => (typeof value === "number" ? Number(writeDate(mask, moment)) : writeDate(mask, moment));
+    const at = parseDate(mask, String(value));
+    const write = (moment: number): JsonValue => (typeof value === "number" ? Number(formatDate(mask, moment)) : formatDate(mask, moment));
     if (at !== undefined) return { at, isTime: !mask.hasDay && mask.hasTime, hasTime: mask.hasTime, write };
   }
-  const date = dateOf(value);
-  if (date !== undefined) return { ...date, write: (at) => dateTextLike(value, at) };
+  const date = parseIsoDate(value);
+  if (date !== undefined) return { ...date, write: (at) => formatDateLike(value, at) };
   const number = typeof value === "number" ? value : Number(/^1\d{9}(?:\d{3})?$/u.exec(String(value))?.[0] ?? Number.NaN);
   if (!(number > 1e9 && number < 4e12) || !Number.isInteger(number)) return undefined;
   const unit = number > 1e11 ? 1 : 1_000;
@@ -177,7 +177,7 @@ export const countDays: Relation = (names) => {
   if (count === undefined) return undefined;
   return (object) => {
     for (const [index, [firsts, lasts]] of SPANS.entries()) {
-      const [from, to] = [dateOf(object.hereOrAsked(firsts)), dateOf(object.hereOrAsked(lasts))];
+      const [from, to] = [parseIsoDate(object.valueFromObjectOrCall(firsts)), parseIsoDate(object.valueFromObjectOrCall(lasts))];
       if (from === undefined || to === undefined || from.isTime !== to.isTime || to.at <= from.at) continue;
       const isWhole = index === SPANS.length - 1 && !from.hasTime && !NIGHTS.includes(count);
       object.setNumber(count, Math.ceil((to.at - from.at) / DAY) + (isWhole ? 1 : 0));
@@ -189,15 +189,15 @@ export const countDays: Relation = (names) => {
 const DONE_AT = /^(closed|resolved|cancell?ed|deleted|completed|finished|paid|shipped|delivered|refunded|archived|merged)_(?:at|on|date)$/u;
 
 /** A thing that is still open has no closing date. */
-export const notYet: Relation = (names) => {
+export const clearUnreachedDates: Relation = (names) => {
   const state = ["state", "status"].find((name) => names.has(name));
   const done = [...names].flatMap((name) => {
     const deed = DONE_AT.exec(name)?.[1];
     return deed === undefined ? [] : [{ name, deed: deed.slice(0, 5) }];
   });
   if (state === undefined || done.length === 0) return undefined;
-  const step: Step = (object) => {
-    const told = object.text(state)?.toLowerCase();
+  const step: ConsistencyStep = (object) => {
+    const told = object.getText(state)?.toLowerCase();
     if (told !== undefined) for (const { name, deed } of done) if (!told.startsWith(deed)) object.set(name, null);
   };
   return step;

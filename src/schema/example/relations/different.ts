@@ -15,9 +15,9 @@ const PAIRED: readonly (readonly [RegExp, readonly string[]])[] = [
   [/(\D)_?1$/u, ["$12", "$1_2"]],
   [/(^|_)first_(?!name)/u, ["$1second_"]],
 ];
-const MAX_TURNS = 6;
+const MAX_REDRAWS = 6;
 
-export const differ: Relation = (names) => {
+export const differentValues: Relation = (names) => {
   const pairs = [...names].flatMap((one) =>
     PAIRED.flatMap(([pattern, others]) => {
       const other = others.map((replacement) => one.replace(pattern, replacement)).find((name) => name !== one && names.has(name));
@@ -27,8 +27,8 @@ export const differ: Relation = (names) => {
   if (pairs.length === 0) return undefined;
   return (object) => {
     for (const { one, other } of pairs)
-      for (let turn = 1; turn <= MAX_TURNS && isSame(object.at(one), object.at(other)); turn++)
-        object.redraw(object.isMadeUp(other) ? other : one, turn);
+      for (let turn = 1; turn <= MAX_REDRAWS && isSame(object.get(one), object.get(other)); turn++)
+        object.redraw(object.isGenerated(other) ? other : one, turn);
   };
 };
 

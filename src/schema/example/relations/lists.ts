@@ -1,54 +1,54 @@
 /** The counts of lists, and shares that add up to 100. */
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../../core/base/json.ts";
-import { plainName, singular } from "../name-words.ts";
-import type { Relation, WholeObject } from "../whole-object.ts";
+import { normalizeName, toSingular } from "../name-words.ts";
+import type { Relation, DrawnFields } from "../whole-object.ts";
 
 const MAX_ITEMS = 1_000;
 
 /** `count` is the length of the only list, `tag_count` that of `tags`. */
-export const countLists: Relation = (names) => {
+export const setListCounts: Relation = (names) => {
   const pairs = [...names].flatMap((list) =>
-    [`${singular(list)}_count`, `${list}_count`, `num_${list}`, `number_of_${list}`, `${list}_length`, `total_${list}`]
+    [`${toSingular(list)}_count`, `${list}_count`, `num_${list}`, `number_of_${list}`, `${list}_length`, `total_${list}`]
       .filter((count) => names.has(count))
       .map((count) => ({ list, count })),
   );
   const plain = ["count", "returned"].filter((name) => names.has(name));
   if (pairs.length === 0 && plain.length === 0) return undefined;
   return (object) => {
-    const lists = [...names].filter((name) => isJsonArray(object.at(name)));
+    const lists = [...names].filter((name) => isJsonArray(object.get(name)));
     for (const { list, count } of pairs) setCount(object, list, count);
     const [only] = lists;
     if (only !== undefined && lists.length === 1) for (const count of plain) setCount(object, only, count);
   };
 };
 
-function setCount(object: WholeObject, list: string, count: string): void {
-  const items = object.at(list);
-  if (isJsonArray(items) && object.number(count) !== undefined) object.setNumber(count, items.length);
+function setCount(object: DrawnFields, list: string, count: string): void {
+  const items = object.get(list);
+  if (isJsonArray(items) && object.getNumber(count) !== undefined) object.setNumber(count, items.length);
 }
 
 const SHARE = /^(?:percentage|percent|share|portion|allocation|vote_share|market_share)(?:_(?:percent|percentage|pct))?$/u;
 
 /** The shares in a list add up to 100. */
-export const shareLists: Relation = (names) => {
+export const normalizeShares: Relation = (names) => {
   const lists = [...names].filter((name) => isList(name.slice(name.lastIndexOf("_") + 1)));
   if (lists.length === 0) return undefined;
   return (object) => {
     for (const name of lists) {
-      const items = object.at(name);
+      const items = object.get(name);
       if (!isJsonArray(items) || items.length < 2 || items.length > MAX_ITEMS || !items.every(isJsonObject)) continue;
-      const key = Object.keys(items[0] ?? {}).find((one) => SHARE.test(plainName(one)));
-      if (key !== undefined) object.set(name, shared(items, key) ?? items);
+      const key = Object.keys(items[0] ?? {}).find((one) => SHARE.test(normalizeName(one)));
+      if (key !== undefined) object.set(name, normalizeItemShares(items, key) ?? items);
     }
   };
 };
 
 /** Whether a word is a name of a list. */
 function isList(word: string): boolean {
-  return singular(word) !== word || /^(?:data|list|breakdown|distribution|split|composition)$/u.test(word);
+  return toSingular(word) !== word || /^(?:data|list|breakdown|distribution|split|composition)$/u.test(word);
 }
 
-function shared(items: readonly JsonObject[], key: string): JsonValue | undefined {
+function normalizeItemShares(items: readonly JsonObject[], key: string): JsonValue | undefined {
   const shares = items.map((item) => item[key]);
   if (!shares.every((share) => typeof share === "number" && share > 0)) return undefined;
   const sum = shares.reduce<number>((total, share) => total + Number(share), 0);

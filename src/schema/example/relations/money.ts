@@ -1,26 +1,26 @@
 /** Consistent amounts of money: net pay, fees, prices before and after a discount, loans. */
-import type { Relation, WholeObject } from "../whole-object.ts";
+import type { Relation, DrawnFields } from "../whole-object.ts";
 
 const GROSS = ["gross_pay", "gross_salary", "gross_amount", "gross", "gross_income", "gross_wage"];
 const NET = ["net_pay", "net_salary", "net_amount", "net", "net_income", "take_home_pay", "net_wage"];
 const WITHHELD = ["tax", "taxes", "income_tax", "tax_withheld", "withholding", "tax_amount"];
-const KEPT = "social_security pension insurance health_insurance deductions other_deductions total_deductions contributions".split(" ");
+const DEDUCTIONS = "social_security pension insurance health_insurance deductions other_deductions total_deductions contributions".split(" ");
 /** Shares of the gross pay that are withheld. */
 const TAX_SHARE = 0.19;
-const KEPT_SHARE = 0.08;
+const DEDUCTION_SHARE = 0.08;
 
 /** The net pay is the gross pay without what is withheld. */
 export const netPay: Relation = (names) => {
-  const [gross, net] = [firstOf(names, GROSS), firstOf(names, NET)];
+  const [gross, net] = [firstPresent(names, GROSS), firstPresent(names, NET)];
   if (gross === undefined || net === undefined) return undefined;
   return (object) => {
-    const all = object.number(gross);
+    const all = object.getNumber(gross);
     if (all === undefined || all <= 0) return;
     let left = all;
-    for (const name of [...WITHHELD, ...KEPT].filter((one) => names.has(one))) {
-      const share = WITHHELD.includes(name) ? TAX_SHARE : KEPT_SHARE;
+    for (const name of [...WITHHELD, ...DEDUCTIONS].filter((one) => names.has(one))) {
+      const share = WITHHELD.includes(name) ? TAX_SHARE : DEDUCTION_SHARE;
       object.setNumber(name, all * share * (0.8 + 0.4 * object.random.branch(name).next()));
-      left -= object.number(name) ?? 0;
+      left -= object.getNumber(name) ?? 0;
     }
     object.setNumber(net, left === all ? all * (0.65 + 0.1 * object.random.branch(net).next()) : Math.max(0, left));
   };
@@ -31,15 +31,15 @@ const FEES = ["fee", "fees", "transfer_fee", "service_fee", "commission", "trans
 const DEBITED = "total_debited total_charged amount_debited total_amount total debited_amount charged_amount total_cost".split(" ");
 
 /** The fee is added to the amount. */
-export const withFee: Relation = (names) => {
-  const debited = firstOf(names, DEBITED);
-  const fee = firstOf(names, FEES);
+export const addFee: Relation = (names) => {
+  const debited = firstPresent(names, DEBITED);
+  const fee = firstPresent(names, FEES);
   if (debited === undefined || fee === undefined || names.has("subtotal") || names.has("price")) return undefined;
   return (object) => {
-    const amount = object.numberHereOrAsked(AMOUNTS);
+    const amount = object.numberFromObjectOrCall(AMOUNTS);
     if (amount === undefined || amount <= 0) return;
-    if ((object.number(fee) ?? 0) > amount / 10) object.setNumber(fee, amount / 50);
-    object.setNumber(debited, amount + (object.number(fee) ?? 0));
+    if ((object.getNumber(fee) ?? 0) > amount / 10) object.setNumber(fee, amount / 50);
+    object.setNumber(debited, amount + (object.getNumber(fee) ?? 0));
   };
 };
 
@@ -51,21 +51,21 @@ const SAVED = ["discount_amount", "savings", "you_save", "amount_saved", "discou
 const LEAST_SHARE = 0.6;
 
 /** The sale price is the list price without the discount; a given price stays. */
-export const discounted: Relation = (names) => {
-  const [before, after] = [firstOf(names, LIST_PRICES), firstOf(names, SALE_PRICES)];
+export const applyDiscount: Relation = (names) => {
+  const [before, after] = [firstPresent(names, LIST_PRICES), firstPresent(names, SALE_PRICES)];
   if (before === undefined || after === undefined) return undefined;
-  const [percent, saved] = [firstOf(names, PERCENTS), firstOf(names, SAVED)];
+  const [percent, saved] = [firstPresent(names, PERCENTS), firstPresent(names, SAVED)];
   return (object) => {
-    if (object.number(before) === undefined || object.number(after) === undefined) return;
-    const told = object.number(percent);
+    if (object.getNumber(before) === undefined || object.getNumber(after) === undefined) return;
+    const told = object.getNumber(percent);
     const isPercent = told !== undefined && told > 0 && told < 90 && percent !== undefined && (percent !== "discount" || told >= 1);
     const share = isPercent ? 1 - told / 100 : LEAST_SHARE + (1 - LEAST_SHARE) * object.random.branch(after).next();
-    const price = object.number(after) ?? 0;
-    if (object.isMadeUp(before)) object.setNumber(before, price / share);
-    else object.setNumber(after, (object.number(before) ?? 0) * share);
-    const [list, sale] = [object.number(before) ?? 0, object.number(after) ?? 0];
+    const price = object.getNumber(after) ?? 0;
+    if (object.isGenerated(before)) object.setNumber(before, price / share);
+    else object.setNumber(after, (object.getNumber(before) ?? 0) * share);
+    const [list, sale] = [object.getNumber(before) ?? 0, object.getNumber(after) ?? 0];
     if (saved !== undefined) object.setNumber(saved, list - sale);
-    if (isPercent && list > 0 && (!object.isMadeUp(before) || !object.isMadeUp(after)))
+    if (isPercent && list > 0 && (!object.isGenerated(before) || !object.isGenerated(after)))
       object.setNumber(percent, ((list - sale) / list) * 100);
   };
 };
@@ -79,23 +79,23 @@ const PAYABLE = ["total_payable", "total_payment", "total_repayment", "total_pai
 const INTEREST = ["total_interest", "interest_paid", "interest_amount", "interest_total"];
 
 /** A loan is repaid in equal monthly payments. Its amount, rate and term may be those of the call. */
-export const repay: Relation = (names) => {
-  const [monthly, payable] = [firstOf(names, MONTHLY), firstOf(names, PAYABLE)];
+export const loanPayments: Relation = (names) => {
+  const [monthly, payable] = [firstPresent(names, MONTHLY), firstPresent(names, PAYABLE)];
   if (monthly === undefined) return undefined;
-  const interest = firstOf(names, INTEREST);
+  const interest = firstPresent(names, INTEREST);
   return (object) => {
-    const principal = object.numberHereOrAsked(PRINCIPALS);
-    const months = object.numberHereOrAsked(MONTHS) ?? (object.numberHereOrAsked(YEARS) ?? 0) * 12;
+    const principal = object.numberFromObjectOrCall(PRINCIPALS);
+    const months = object.numberFromObjectOrCall(MONTHS) ?? (object.numberFromObjectOrCall(YEARS) ?? 0) * 12;
     if (principal === undefined || principal <= 0) {
-      const each = object.number(monthly) ?? 0;
+      const each = object.getNumber(monthly) ?? 0;
       object.setNumber(payable, each * (months > 0 ? months : 12 * object.random.branch("term").integer(2, 10)));
       return;
     }
     const count = months > 0 ? months : 60;
-    const each = monthlyPayment(principal, { months: count, percent: object.numberHereOrAsked(RATES) ?? 5 });
+    const each = monthlyPayment(principal, { months: count, percent: object.numberFromObjectOrCall(RATES) ?? 5 });
     object.setNumber(monthly, each);
-    object.setNumber(payable, (object.number(monthly) ?? each) * count);
-    object.setNumber(interest, (object.number(monthly) ?? each) * count - principal);
+    object.setNumber(payable, (object.getNumber(monthly) ?? each) * count);
+    object.setNumber(interest, (object.getNumber(monthly) ?? each) * count - principal);
   };
 };
 
@@ -104,7 +104,7 @@ function monthlyPayment(principal: number, { months, percent }: { readonly month
   return rate <= 0 ? principal / months : (principal * rate) / (1 - (1 + rate) ** -months);
 }
 
-function firstOf(names: ReadonlySet<string>, wanted: readonly string[]): string | undefined {
+function firstPresent(names: ReadonlySet<string>, wanted: readonly string[]): string | undefined {
   return wanted.find((name) => names.has(name));
 }
 
@@ -116,22 +116,22 @@ const DAY_LOW = ["low", "low_price", "day_low"];
 const SWING = 0.04;
 
 /** The prices of one day are close to each other, and between the low and the high. */
-export const spanPrices: Relation = (names) => {
-  const [high, low] = [firstOf(names, DAY_HIGH), firstOf(names, DAY_LOW)];
+export const limitDayPrices: Relation = (names) => {
+  const [high, low] = [firstPresent(names, DAY_HIGH), firstPresent(names, DAY_LOW)];
   const between = [...DAY_OPEN, ...DAY_CLOSE].filter((name) => names.has(name));
   const [first, ...others] = between;
-  if (first === undefined || (high === undefined && low === undefined && firstOf(names, DAY_OPEN) === undefined)) return undefined;
+  if (first === undefined || (high === undefined && low === undefined && firstPresent(names, DAY_OPEN) === undefined)) return undefined;
   return (object) => {
-    const start = object.number(between.find((name) => object.number(name) !== undefined && !object.isMadeUp(name)) ?? first);
+    const start = object.getNumber(between.find((name) => object.getNumber(name) !== undefined && !object.isGenerated(name)) ?? first);
     if (start === undefined || start <= 0) return;
     for (const name of [first, ...others]) moveNear(object, name, start);
-    const all = between.flatMap((name) => object.number(name) ?? []);
+    const all = between.flatMap((name) => object.getNumber(name) ?? []);
     object.setNumber(high, Math.max(...all) * (1 + (SWING / 2) * object.random.branch("high").next()));
     object.setNumber(low, Math.min(...all) * (1 - (SWING / 2) * object.random.branch("low").next()));
   };
 };
 
-function moveNear(object: WholeObject, name: string, start: number): void {
-  if (object.number(name) === start) return;
+function moveNear(object: DrawnFields, name: string, start: number): void {
+  if (object.getNumber(name) === start) return;
   object.setNumber(name, start * (1 - SWING + 2 * SWING * object.random.branch(name).next()));
 }

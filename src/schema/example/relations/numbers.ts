@@ -1,6 +1,6 @@
 /** Consistent numbers: minimum and maximum, part and whole, amounts and exchange rates. */
-import { WORTH } from "../places.ts";
-import type { Relation, WholeObject } from "../whole-object.ts";
+import { DOLLAR_VALUES } from "../places.ts";
+import type { Relation, DrawnFields } from "../whole-object.ts";
 
 const PAIRED: readonly (readonly [RegExp, string])[] = [
   [/(^|_)min(?=_|$)/u, "$1max"],
@@ -27,24 +27,24 @@ export const orderNumbers: Relation = (names) => {
   );
   if (pairs.length === 0) return undefined;
   return (object) => {
-    for (const { low, high } of pairs) putInOrder(object, low, high);
+    for (const { low, high } of pairs) orderBounds(object, low, high);
   };
 };
 
-function putInOrder(object: WholeObject, low: string, high: string): void {
-  const [least, most] = [object.number(low), object.number(high)];
+function orderBounds(object: DrawnFields, low: string, high: string): void {
+  const [least, most] = [object.getNumber(low), object.getNumber(high)];
   if (least === undefined || most === undefined || least <= most) return;
-  if (object.isMadeUp(low) && object.isMadeUp(high)) {
+  if (object.isGenerated(low) && object.isGenerated(high)) {
     object.setNumber(low, most);
     object.setNumber(high, least);
   }
-  if ((object.number(low) ?? 0) <= (object.number(high) ?? 0)) return;
+  if ((object.getNumber(low) ?? 0) <= (object.getNumber(high) ?? 0)) return;
   const isWhole = Number.isInteger(least) && Number.isInteger(most);
-  const [lower, higher] = [object.isMadeUp(low) ? most * 0.6 : least, object.isMadeUp(low) ? most : least * 1.6];
+  const [lower, higher] = [object.isGenerated(low) ? most * 0.6 : least, object.isGenerated(low) ? most : least * 1.6];
   object.setNumber(low, isWhole ? Math.floor(lower) : lower);
   object.setNumber(high, isWhole ? Math.ceil(higher) : higher);
   // bounds of the schema may leave no room between the two
-  if ((object.number(low) ?? 0) > (object.number(high) ?? 0)) object.setNumber(low, object.number(high) ?? 0);
+  if ((object.getNumber(low) ?? 0) > (object.getNumber(high) ?? 0)) object.setNumber(low, object.getNumber(high) ?? 0);
 }
 
 /** Parts and their wholes. `left`: the remainder of the whole. */
@@ -100,13 +100,13 @@ export const limitParts: Relation = (names) => {
   if (parts.length === 0) return undefined;
   return (object) => {
     for (const { name, whole, left } of parts) {
-      const [part, all] = [object.number(name), object.numberHereOrAsked(whole)];
+      const [part, all] = [object.getNumber(name), object.numberFromObjectOrCall(whole)];
       if (part === undefined || all === undefined || all <= 0) continue;
       if (part > all) {
         const share = all * (0.3 + 0.6 * object.random.branch(name).next());
         object.setNumber(name, Number.isInteger(part) && Number.isInteger(all) ? Math.max(all >= 1 ? 1 : 0, Math.floor(share)) : share);
       }
-      if (left !== undefined) object.setNumber(left, all - (object.number(name) ?? 0));
+      if (left !== undefined) object.setNumber(left, all - (object.getNumber(name) ?? 0));
     }
   };
 };
@@ -118,21 +118,21 @@ const AMOUNTS = ["amount", "original_amount", "from_amount", "source_amount", "v
 const CONVERTED = ["converted_amount", "converted", "result", "to_amount", "target_amount", "converted_value"];
 
 /** The exchange rate of the two currencies, and the converted amount. */
-export const convert: Relation = (names) => {
+export const convertCurrency: Relation = (names) => {
   const rateName = RATES.find((name) => names.has(name));
   const result = CONVERTED.find((name) => names.has(name));
   if (rateName === undefined && result === undefined) return undefined;
   return (object) => {
-    const [from, to] = [worthOf(object.hereOrAsked(FROM)), worthOf(object.hereOrAsked(TO))];
+    const [from, to] = [dollarValueOf(object.valueFromObjectOrCall(FROM)), dollarValueOf(object.valueFromObjectOrCall(TO))];
     const isKnown = from !== undefined && to !== undefined;
-    if (isKnown && rateName !== undefined && object.number(rateName) !== undefined)
+    if (isKnown && rateName !== undefined && object.getNumber(rateName) !== undefined)
       object.set(rateName, Number((from / to).toPrecision(5)));
-    const rate = object.number(rateName) ?? (isKnown ? from / to : undefined);
-    const amount = object.numberHereOrAsked(AMOUNTS);
+    const rate = object.getNumber(rateName) ?? (isKnown ? from / to : undefined);
+    const amount = object.numberFromObjectOrCall(AMOUNTS);
     if (rate !== undefined && amount !== undefined) object.setNumber(result, rate * amount);
   };
 };
 
-function worthOf(code: unknown): number | undefined {
-  return typeof code === "string" ? WORTH.get(code.toUpperCase()) : undefined;
+function dollarValueOf(code: unknown): number | undefined {
+  return typeof code === "string" ? DOLLAR_VALUES.get(code.toUpperCase()) : undefined;
 }

@@ -1,5 +1,5 @@
 /** One person: full name, first and last name, email address and user name that belong together. */
-import type { Relation, WholeObject } from "../whole-object.ts";
+import type { Relation, DrawnFields } from "../whole-object.ts";
 import { FIRST_NAMES, LAST_NAMES } from "../words.ts";
 
 const FIRST = ["first_name", "given_name", "forename", "firstname"];
@@ -17,11 +17,11 @@ interface Names {
   readonly login: string | undefined;
 }
 
-export const onePerson: Relation = (names) => {
-  const people = [...prefixesOf(names)].map((prefix) => namesOf(names, prefix)).filter(isMany);
+export const consistentPerson: Relation = (names) => {
+  const people = [...prefixesOf(names)].map((prefix) => findPersonFields(names, prefix)).filter(hasSeveralFields);
   if (people.length === 0) return undefined;
   return (object) => {
-    for (const person of people) unite(object, person);
+    for (const person of people) applyPersonName(object, person);
   };
 };
 
@@ -35,7 +35,7 @@ function prefixesOf(names: ReadonlySet<string>): Set<string> {
   );
 }
 
-function namesOf(names: ReadonlySet<string>, prefix: string): Names {
+function findPersonFields(names: ReadonlySet<string>, prefix: string): Names {
   const found = (endings: readonly string[]): string | undefined =>
     endings.map((ending) => prefix + ending).find((name) => names.has(name));
   const stem = prefix.slice(0, -1);
@@ -43,70 +43,70 @@ function namesOf(names: ReadonlySet<string>, prefix: string): Names {
   return { first: found(FIRST), last: found(LAST), whole, email: found(EMAIL), login: found(LOGIN) };
 }
 
-function isMany(person: Names): boolean {
+function hasSeveralFields(person: Names): boolean {
   return Object.values(person).filter((name) => name !== undefined).length > 1;
 }
 
-function unite(object: WholeObject, { first, last, whole, email, login }: Names): void {
-  const known = nameFrom(object, { first, last, whole, email, login });
+function applyPersonName(object: DrawnFields, { first, last, whole, email, login }: Names): void {
+  const known = resolvePersonName(object, { first, last, whole, email, login });
   if (known === undefined) return;
   const [firstName = "", lastName = ""] = known;
-  if (object.text(first) !== undefined) object.set(first, firstName);
-  if (object.text(last) !== undefined) object.set(last, lastName);
-  const isPerson = PERSON.test(object.text(whole) ?? "") || (first !== undefined && last !== undefined) || isOfEmail(whole, email);
-  if (isPerson && object.text(whole) !== undefined) object.set(whole, `${firstName} ${lastName}`);
-  const address = object.text(email);
+  if (object.getText(first) !== undefined) object.set(first, firstName);
+  if (object.getText(last) !== undefined) object.set(last, lastName);
+  const isPerson = PERSON.test(object.getText(whole) ?? "") || (first !== undefined && last !== undefined) || isPersonByEmail(whole, email);
+  if (isPerson && object.getText(whole) !== undefined) object.set(whole, `${firstName} ${lastName}`);
+  const address = object.getText(email);
   if (address?.endsWith("@example.com") === true) object.set(email, `${firstName}.${lastName}@example.com`.toLowerCase());
-  const user = object.text(login);
+  const user = object.getText(login);
   if (user !== undefined && !user.includes(" ") && !user.includes("@"))
     object.set(login, `${firstName}${lastName.slice(0, 1)}${/(?<!\d)\d*$/u.exec(user)?.[0] ?? ""}`.toLowerCase());
 }
 
 /** Whether `name` is the person's name rather than that of a thing: there is an email address next to it. */
-function isOfEmail(whole: string | undefined, email: string | undefined): boolean {
+function isPersonByEmail(whole: string | undefined, email: string | undefined): boolean {
   return whole === "name" && email !== undefined;
 }
 
 /** Returns first and last name, from given values if possible, else from generated ones. */
-function nameFrom(object: WholeObject, { first, last, whole, email, login }: Names): readonly string[] | undefined {
-  const isGiven = (name: string | undefined): boolean => name !== undefined && !object.isMadeUp(name);
-  const [given, family, full, address] = [object.text(first), object.text(last), object.text(whole), object.text(email)];
+function resolvePersonName(object: DrawnFields, { first, last, whole, email, login }: Names): readonly string[] | undefined {
+  const isGiven = (name: string | undefined): boolean => name !== undefined && !object.isGenerated(name);
+  const [given, family, full, address] = [object.getText(first), object.getText(last), object.getText(whole), object.getText(email)];
   const ofWhole = PERSON.exec(full ?? "")?.slice(1);
-  const ofEmail = nameOfEmail(address ?? "");
+  const ofEmail = parseEmailName(address ?? "");
   const ofParts = given !== undefined && family !== undefined ? [given, family] : undefined;
   if (isGiven(whole) && full !== undefined) return ofWhole;
   if (!isGiven(first) && !isGiven(last)) {
-    const ofGiven = (isGiven(email) ? ofEmail : undefined) ?? (isGiven(login) ? nameOfLogin(object.text(login) ?? "") : undefined);
+    const ofGiven = (isGiven(email) ? ofEmail : undefined) ?? (isGiven(login) ? parseLoginName(object.getText(login) ?? "") : undefined);
     if (ofGiven !== undefined) return ofGiven;
   }
   if (ofParts !== undefined) return ofParts;
   if (ofWhole !== undefined) return [given ?? ofWhole[0] ?? "", family ?? ofWhole[1] ?? ""];
-  return (full === undefined || isOfEmail(whole, email)) && ofEmail !== undefined
+  return (full === undefined || isPersonByEmail(whole, email)) && ofEmail !== undefined
     ? [given ?? ofEmail[0] ?? "", family ?? ofEmail[1] ?? ""]
     : undefined;
 }
 
 /** Reads `ada.berg@…`, and `a.berg@…` with a first name that begins with the letter. */
-function nameOfEmail(address: string): readonly string[] | undefined {
+function parseEmailName(address: string): readonly string[] | undefined {
   const [, first = "", last = ""] = /^([a-z]{1,20})[._-]([a-z]{2,20})@/iu.exec(address) ?? [];
-  return namesOfWords(first, last);
+  return toPersonName(first, last);
 }
 
 /** Reads `adab52`, `ada.berg`, `a_berg7`; undefined if there is no name. */
-function nameOfLogin(login: string): readonly string[] | undefined {
+function parseLoginName(login: string): readonly string[] | undefined {
   const [, first = "", last = ""] = /^([a-z]{1,20})[._-]([a-z]{2,20})\d{0,6}$/iu.exec(login) ?? [];
-  if (last !== "") return namesOfWords(first, last);
+  if (last !== "") return toPersonName(first, last);
   const [, start = "", initial = ""] = /^([a-z]{2,20})([a-z])\d{0,6}$/iu.exec(login) ?? [];
   const known = FIRST_NAMES.find((name) => name.toLowerCase() === start.toLowerCase());
   const family = LAST_NAMES.find((name) => name.startsWith(initial.toUpperCase()));
   return known === undefined || family === undefined ? undefined : [known, family];
 }
 
-function namesOfWords(first: string, last: string): readonly string[] | undefined {
-  const whole = first.length > 1 ? capital(first) : FIRST_NAMES.find((name) => name.startsWith(first.toUpperCase()));
-  return first === "" || last === "" || whole === undefined ? undefined : [whole, capital(last)];
+function toPersonName(first: string, last: string): readonly string[] | undefined {
+  const whole = first.length > 1 ? capitalize(first) : FIRST_NAMES.find((name) => name.startsWith(first.toUpperCase()));
+  return first === "" || last === "" || whole === undefined ? undefined : [whole, capitalize(last)];
 }
 
-function capital(word: string): string {
+function capitalize(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1).toLowerCase();
 }

@@ -1,7 +1,7 @@
 /** One place: a city, its country, codes, coordinates and time zone that belong together. */
 import type { JsonValue } from "../../../core/base/json.ts";
-import { PLACES, type Place, placesWith } from "../places.ts";
-import type { Relation, WholeObject } from "../whole-object.ts";
+import { CITIES, type City, findCities } from "../places.ts";
+import type { Relation, DrawnFields } from "../whole-object.ts";
 import { addTo } from "../../../core/base/add-to.ts";
 
 type Facet =
@@ -38,7 +38,7 @@ interface Field {
   readonly name: string;
 }
 
-export const onePlace: Relation = (names) => {
+export const consistentPlace: Relation = (names) => {
   const groups = new Map<string, Field[]>();
   for (const name of names)
     for (const [facet, endings] of ENDINGS)
@@ -48,10 +48,10 @@ export const onePlace: Relation = (names) => {
         const field = { facet, name };
         addTo(groups, prefix, field);
       }
-  const many = [...groups.values()].filter((fields) => fields.length > 1 && fields.some(({ facet }) => isOfPlace(facet)));
+  const many = [...groups.values()].filter((fields) => fields.length > 1 && fields.some(({ facet }) => identifiesCity(facet)));
   if (many.length === 0) return undefined;
   return (object) => {
-    for (const fields of many) unite(object, fields);
+    for (const fields of many) applyCity(object, fields);
   };
 };
 
@@ -63,44 +63,44 @@ const STATES: ReadonlyMap<string, string> = new Map([
   ["Illinois", "IL"],
   ["Massachusetts", "MA"],
 ]);
-const IN_STATES = PLACES.filter(({ region }) => STATES.has(region));
+const IN_STATES = CITIES.filter(({ region }) => STATES.has(region));
 
-function isOfPlace(facet: Facet): boolean {
+function identifiesCity(facet: Facet): boolean {
   return ANCHORS.includes(facet) || facet === "latitude";
 }
 
-function unite(object: WholeObject, fields: readonly Field[]): void {
-  const place = placeOf(object, fields);
+function applyCity(object: DrawnFields, fields: readonly Field[]): void {
+  const place = resolveCity(object, fields);
   if (place === undefined) return;
   for (const { facet, name } of fields) {
-    const before = object.at(name);
-    const value = before === undefined ? undefined : facetOf(place, { facet, before, random: object.random.branch(name).next() });
+    const before = object.get(name);
+    const value = before === undefined ? undefined : cityFacet(place, { facet, before, random: object.random.branch(name).next() });
     if (value !== undefined && value !== before) object.set(name, value);
   }
 }
 
 /** Returns the place of the given values, else that of the generated city, airport or country. */
-function placeOf(object: WholeObject, fields: readonly Field[]): Place | undefined {
+function resolveCity(object: DrawnFields, fields: readonly Field[]): City | undefined {
   const ordered = ANCHORS.flatMap((anchor) => fields.filter(({ facet }) => facet === anchor));
-  const given = ordered.filter(({ name }) => !object.isMadeUp(name));
+  const given = ordered.filter(({ name }) => !object.isGenerated(name));
   const pick = object.random.branch("place");
-  const state = fields.find(({ facet, name }) => facet === "region" && STATE_CODES.test(object.text(name) ?? ""));
-  if (state !== undefined && [...given, state].every(({ name }) => object.isMadeUp(name))) return pick.pick(IN_STATES);
+  const state = fields.find(({ facet, name }) => facet === "region" && STATE_CODES.test(object.getText(name) ?? ""));
+  if (state !== undefined && [...given, state].every(({ name }) => object.isGenerated(name))) return pick.pick(IN_STATES);
   for (const { name } of [...given, ...ordered]) {
-    const found = placesTold(object.text(name) ?? "");
-    const known = found.filter((place) => given.every((field) => placesTold(object.text(field.name) ?? "").includes(place)));
+    const found = findCitiesNamed(object.getText(name) ?? "");
+    const known = found.filter((place) => given.every((field) => findCitiesNamed(object.getText(field.name) ?? "").includes(place)));
     if (known.length > 0) return pick.pick(known);
-    if (!object.isMadeUp(name)) return undefined;
+    if (!object.isGenerated(name)) return undefined;
   }
   const hasDegrees =
-    fields.filter(({ facet, name }) => (facet === "latitude" || facet === "longitude") && object.isMadeUp(name)).length > 1;
-  return ordered.length === 0 && hasDegrees ? pick.pick(PLACES) : undefined;
+    fields.filter(({ facet, name }) => (facet === "latitude" || facet === "longitude") && object.isGenerated(name)).length > 1;
+  return ordered.length === 0 && hasDegrees ? pick.pick(CITIES) : undefined;
 }
 
-function placesTold(value: string): readonly Place[] {
+function findCitiesNamed(value: string): readonly City[] {
   const [text = ""] = value.split(",", 1);
   for (const key of ["city", "airport", "country", "code", "code3"] as const) {
-    const found = placesWith(key, text);
+    const found = findCities(key, text);
     if (found.length > 0) return found;
   }
   return [];
@@ -114,7 +114,7 @@ interface Before {
 }
 
 /** Returns the place's value of a facet, in the spelling of the previous value; undefined if there is none. */
-function facetOf(place: Place, { facet, before, random }: Before): JsonValue | undefined {
+function cityFacet(place: City, { facet, before, random }: Before): JsonValue | undefined {
   const text = typeof before === "string" ? before : undefined;
   switch (facet) {
     case "city":
@@ -128,7 +128,7 @@ function facetOf(place: Place, { facet, before, random }: Before): JsonValue | u
     case "region":
       return text === undefined ? undefined : STATE_CODES.test(text) ? STATES.get(place.region) : place.region;
     case "country":
-      return text === undefined ? undefined : countryLike(place, text);
+      return text === undefined ? undefined : formatCountryLike(place, text);
     case "zip":
       return text === undefined ? undefined : place.zip.replaceAll("#", () => String(Math.floor(random * 10)));
     case "phone":
@@ -141,7 +141,7 @@ function facetOf(place: Place, { facet, before, random }: Before): JsonValue | u
   }
 }
 
-function countryLike({ country, code, code3 }: Place, text: string): string {
+function formatCountryLike({ country, code, code3 }: City, text: string): string {
   const told = text.length === 2 ? code : text.length === 3 ? code3 : country;
   return text === text.toLowerCase() ? told.toLowerCase() : told;
 }

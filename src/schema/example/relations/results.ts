@@ -1,6 +1,6 @@
 /** Results of arithmetic expressions. */
 import type { JsonValue } from "../../../core/base/json.ts";
-import type { Given } from "../given.ts";
+import type { GivenValues } from "../given.ts";
 import type { Relation } from "../whole-object.ts";
 
 const EXPRESSIONS = ["expression", "equation", "formula", "calculation"];
@@ -8,28 +8,28 @@ const RESULTS = ["result", "answer", "value", "output"];
 const MAX_LENGTH = 200;
 
 /** The result is that of the expression, such as `42` for `6 * 7`. */
-export const workedOut: Relation = (names) => {
+export const expressionResult: Relation = (names) => {
   const result = RESULTS.find((name) => names.has(name));
   if (result === undefined) return undefined;
   return (object) => {
-    const value = valueOf(object.hereOrAsked(EXPRESSIONS));
+    const value = evaluateText(object.valueFromObjectOrCall(EXPRESSIONS));
     if (value === undefined) return;
-    if (object.text(result) === undefined) object.setNumber(result, value);
+    if (object.getText(result) === undefined) object.setNumber(result, value);
     else object.set(result, String(value));
   };
 };
 
 /** Returns the result of the expression in a call, for an answer that is a single value; undefined if there is no expression. */
-export function resultAsked(given: Given): number | undefined {
+export function givenExpressionResult(given: GivenValues): number | undefined {
   for (const name of EXPRESSIONS) {
-    const value = valueOf(given.find(name, true));
+    const value = evaluateText(given.find(name, true));
     if (value !== undefined) return value;
   }
   return undefined;
 }
 
 /** Evaluates numbers, the four operations and parentheses, rounded to hundredths; undefined for anything else. */
-function valueOf(expression: JsonValue | undefined): number | undefined {
+function evaluateText(expression: JsonValue | undefined): number | undefined {
   if (typeof expression !== "string" || expression.length > MAX_LENGTH) return undefined;
   const tokens = expression.match(/\d+(?:\.\d+)?|[-+*/()]/gu) ?? [];
   if (tokens.join("") !== expression.replaceAll(/\s/gu, "") || tokens.length < 3) return undefined;

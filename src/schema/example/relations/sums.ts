@@ -1,7 +1,7 @@
 /** Consistent sums: line totals, subtotals, surcharges and discounts, refunds. */
 import { type JsonValue, isJsonArray, isJsonObject } from "../../../core/base/json.ts";
-import { plainName } from "../name-words.ts";
-import { type Relation, type WholeObject, numberIn } from "../whole-object.ts";
+import { normalizeName } from "../name-words.ts";
+import { type Relation, type DrawnFields, toNumber } from "../whole-object.ts";
 
 const MAX_ITEMS = 1_000;
 const PRICES = ["unit_price", "price_per_unit", "price", "unit_cost", "unit_amount", "price_each", "rate_per_hour", "hourly_rate"];
@@ -32,70 +32,70 @@ const ADDED =
 const TAKEN = ["discount", "discount_amount", "discounts", "coupon_amount"];
 
 /** Quantity × price = line total; sum of the lines = subtotal; subtotal with surcharges and discounts = total. */
-export const addUp: Relation = (names) => {
+export const sumTotals: Relation = (names) => {
   const first = (wanted: readonly string[]): string | undefined => wanted.find((name) => names.has(name));
   const totals = first(TOTALS) ?? first(SUBTOTALS) ?? first(LINE_TOTALS);
   if (totals === undefined) return undefined;
   return (object) => {
-    if (multiply(object, { prices: NIGHTLY, quantities: NIGHTS }) || multiply(object, { prices: PRICES, quantities: QUANTITIES })) return;
+    if (setProductTotal(object, { prices: NIGHTLY, quantities: NIGHTS }) || setProductTotal(object, { prices: PRICES, quantities: QUANTITIES })) return;
     const sum = sumOfItems(object);
-    const subtotal = object.first(SUBTOTALS);
+    const subtotal = object.firstPresent(SUBTOTALS);
     if (sum !== undefined) object.setNumber(subtotal, sum);
-    const net = object.number(subtotal) ?? sum;
+    const net = object.getNumber(subtotal) ?? sum;
     if (net === undefined) return;
-    const total = netAnd(object, net);
-    object.setNumber(object.first(TOTALS.filter((name) => name !== subtotal)), Math.max(0, total));
+    const total = totalWithSurcharges(object, net);
+    object.setNumber(object.firstPresent(TOTALS.filter((name) => name !== subtotal)), Math.max(0, total));
   };
 };
 
-function netAnd(object: WholeObject, net: number): number {
+function totalWithSurcharges(object: DrawnFields, net: number): number {
   let total = net;
-  const rate = object.number(object.first(["tax_rate", "vat_rate", "tax_percent", "tax_percentage"]));
-  const taxName = object.first(["tax", "taxes", "tax_amount", "vat", "vat_amount", "sales_tax"]);
+  const rate = object.getNumber(object.firstPresent(["tax_rate", "vat_rate", "tax_percent", "tax_percentage"]));
+  const taxName = object.firstPresent(["tax", "taxes", "tax_amount", "vat", "vat_amount", "sales_tax"]);
   if (rate !== undefined && taxName !== undefined) object.setNumber(taxName, net * (rate < 1 ? rate : rate / 100));
-  for (const name of ADDED) total += object.number(name) ?? 0;
+  for (const name of ADDED) total += object.getNumber(name) ?? 0;
   for (const name of TAKEN) {
-    const taken = object.number(name) ?? 0;
+    const taken = object.getNumber(name) ?? 0;
     if (taken > total / 2) object.setNumber(name, total / 10);
-    total -= object.number(name) ?? 0;
+    total -= object.getNumber(name) ?? 0;
   }
   return total;
 }
 
-function multiply(
-  object: WholeObject,
+function setProductTotal(
+  object: DrawnFields,
   { prices, quantities }: { readonly prices: readonly string[]; readonly quantities: readonly string[] },
 ): boolean {
-  const price = object.first(prices);
-  const quantity = object.numberHereOrAsked(quantities);
-  const each = object.number(price);
+  const price = object.firstPresent(prices);
+  const quantity = object.numberFromObjectOrCall(quantities);
+  const each = object.getNumber(price);
   if (price === undefined || each === undefined || quantity === undefined || quantity <= 0) return false;
-  const total = object.first(LINE_TOTALS.filter((name) => name !== price));
-  const hasMore = object.first(ADDED) !== undefined || object.first(TAKEN) !== undefined;
+  const total = object.firstPresent(LINE_TOTALS.filter((name) => name !== price));
+  const hasMore = object.firstPresent(ADDED) !== undefined || object.firstPresent(TAKEN) !== undefined;
   if (!hasMore || total === undefined || SUBTOTALS.includes(total)) {
     object.setNumber(total, each * quantity);
     return total !== undefined && !hasMore;
   }
-  object.setNumber(total, Math.max(0, netAnd(object, each * quantity)));
+  object.setNumber(total, Math.max(0, totalWithSurcharges(object, each * quantity)));
   return true;
 }
 
 /** Returns the sum of the first list whose items all have a cost. */
-function sumOfItems(object: WholeObject): number | undefined {
+function sumOfItems(object: DrawnFields): number | undefined {
   for (const name of object.names) {
-    const list = object.at(name);
+    const list = object.get(name);
     if (!isJsonArray(list) || list.length === 0 || list.length > MAX_ITEMS) continue;
-    const costs = list.map(costOf).filter((cost) => cost !== undefined);
+    const costs = list.map(itemCost).filter((cost) => cost !== undefined);
     if (costs.length === list.length) return Math.round(costs.reduce((sum, cost) => sum + cost, 0) * 100) / 100;
   }
   return undefined;
 }
 
-function costOf(item: JsonValue): number | undefined {
+function itemCost(item: JsonValue): number | undefined {
   if (!isJsonObject(item)) return undefined;
-  const byName = new Map(Object.entries(item).map(([name, value]) => [plainName(name), value]));
+  const byName = new Map(Object.entries(item).map(([name, value]) => [normalizeName(name), value]));
   const numberOf = (wanted: readonly string[]): number | undefined =>
-    wanted.map((name) => numberIn(byName.get(name))).find((value) => value !== undefined);
+    wanted.map((name) => toNumber(byName.get(name))).find((value) => value !== undefined);
   const price = numberOf(PRICES);
   const quantity = numberOf(QUANTITIES);
   return price !== undefined && quantity !== undefined ? price * quantity : numberOf(LINE_TOTALS);
@@ -125,12 +125,12 @@ export const limitRefund: Relation = (names) => {
   const refund = [...names].find((name) => REFUNDS.test(name));
   if (refund === undefined) return undefined;
   return (object) => {
-    const paid = object.numberHereOrAsked(PAID);
-    const back = object.number(refund);
+    const paid = object.numberFromObjectOrCall(PAID);
+    const back = object.getNumber(refund);
     if (paid === undefined || back === undefined || paid < 0) return;
-    const fee = object.first(FEES);
-    if (fee !== undefined && (object.number(fee) ?? 0) > paid) object.setNumber(fee, paid / 10);
-    const most = paid - (object.number(fee) ?? 0);
+    const fee = object.firstPresent(FEES);
+    if (fee !== undefined && (object.getNumber(fee) ?? 0) > paid) object.setNumber(fee, paid / 10);
+    const most = paid - (object.getNumber(fee) ?? 0);
     if (fee !== undefined || back > most) object.setNumber(refund, most);
   };
 };

@@ -2,7 +2,7 @@
 import type { Agent } from "../../../compose/agent.ts";
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { ToolError } from "../../../core/error.ts";
-import { spanOf } from "../../../core/traceparent.ts";
+import { readTraceparent } from "../../../core/traceparent.ts";
 import type { Channels } from "../../../triggers/channels.ts";
 import type { Triggers } from "../../../triggers/triggers.ts";
 import type { AnswerOf } from "../../api.ts";
@@ -12,17 +12,17 @@ import { eventsOf } from "./sessions.ts";
 import { noContent } from "./answers.ts";
 
 /** Types of triggers that see nothing outside their session; a channel does. */
-const OWN_TRIGGERS: ReadonlySet<string> = new Set(["timer", "schedule"]);
+const SESSION_TRIGGERS: ReadonlySet<string> = new Set(["timer", "schedule"]);
 
 export const agentHandlers = {
   listAgents: ({ principal }, { agents }) => ({
     agents: [...agents]
       .filter(([, { session }]) => (principal.sessionId ?? session.id) === session.id)
-      .map(([name, agent]) => shownAgent(name, agent)),
+      .map(([name, agent]) => toApiAgent(name, agent)),
   }),
 
   getAgent({ principal, params: { agentName } }, services) {
-    return shownAgent(agentName, agentOf(services, agentName, principal.sessionId));
+    return toApiAgent(agentName, agentOf(services, agentName, principal.sessionId));
   },
 
   async sendToAgent({ principal, params: { agentName }, body: { content, sender = principal.name } }, services) {
@@ -61,7 +61,7 @@ export const agentHandlers = {
   sendToChannel({ principal, params: { channelName }, body }, services) {
     refuseSessionKey(principal);
     const { content, sender = principal.name, metadata = {} } = body;
-    const traceparent = spanOf(services.runtime.tracing?.headersOf());
+    const traceparent = readTraceparent(services.runtime.tracing?.headersOf());
     const options = { sender, senderId: principal.id, metadata, traceparent, whenFull: "refuse" } as const;
     return channelsOf(services).get(channelName).send(content, options);
   },
@@ -74,7 +74,7 @@ export const agentHandlers = {
 
   addTrigger({ principal, params: { sessionId }, body: { type, name, settings = {} } }, services) {
     checkSeen(principal, sessionId);
-    if (!OWN_TRIGGERS.has(type)) refuseSessionKey(principal);
+    if (!SESSION_TRIGGERS.has(type)) refuseSessionKey(principal);
     const triggers = triggersOf(services);
     return services.sessions.use(sessionId, (session) =>
       triggers.of(session).add({ ...settings, type, ...(name === undefined ? {} : { name }) }),
@@ -84,13 +84,13 @@ export const agentHandlers = {
   async removeTrigger({ principal, params: { sessionId, triggerId } }, services) {
     checkSeen(principal, sessionId);
     const triggers = triggersOf(services);
-    const wasThere = await services.sessions.use(sessionId, (session) => triggers.of(session).remove(triggerId));
-    if (!wasThere) throw new ToolError("not_found", `The session has no trigger ${JSON.stringify(triggerId.slice(0, 200))}.`);
+    const existed = await services.sessions.use(sessionId, (session) => triggers.of(session).remove(triggerId));
+    if (!existed) throw new ToolError("not_found", `The session has no trigger ${JSON.stringify(triggerId.slice(0, 200))}.`);
     return noContent();
   },
 } satisfies Partial<Handlers>;
 
-function shownAgent(name: string, agent: Agent): AnswerOf<"getAgent"> {
+function toApiAgent(name: string, agent: Agent): AnswerOf<"getAgent"> {
   const { state, session } = agent;
   return { name, state, sessionId: session.id, waiting: agent.pending().length + session.awaitingApproval };
 }

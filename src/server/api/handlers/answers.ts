@@ -1,25 +1,25 @@
 /** Responses that several routes share: results with their problems, and batches that take longer. */
 import { ToolError } from "../../../core/error.ts";
 import type { ToolResult } from "../../../core/result.ts";
-import { problemOf } from "../../http/problem.ts";
-import { WholeAnswer } from "../../http/whole-answer.ts";
+import { toProblem } from "../../http/problem.ts";
+import { TextResponse } from "../../http/whole-answer.ts";
 import type { ApiResult } from "../openapi/component-types.ts";
-import type { Waited } from "./submissions.ts";
+import type { BatchState } from "./submissions.ts";
 
 /** A result for a client: a failed one also has its error as a problem. */
-export function shownResult(result: ToolResult): ApiResult {
+export function toApiResult(result: ToolResult): ApiResult {
   const { error, callId } = result;
-  return error === undefined ? result : { ...result, problem: problemOf(error, { callId }) };
+  return error === undefined ? result : { ...result, problem: toProblem(error, { callId }) };
 }
 
 /** Makes a JSON response. The router adds a header that forbids automatic retries, which would run calls twice. */
-export function jsonAnswer(body: unknown, status: number = 200, headers: Readonly<Record<string, string>> = {}): WholeAnswer {
-  return new WholeAnswer(status, { "content-type": "application/json", "cache-control": "no-store", ...headers }, JSON.stringify(body));
+export function jsonResponse(body: unknown, status: number = 200, headers: Readonly<Record<string, string>> = {}): TextResponse {
+  return new TextResponse(status, { "content-type": "application/json", "cache-control": "no-store", ...headers }, JSON.stringify(body));
 }
 
 /** Makes an empty response with status 204. */
-export function noContent(): WholeAnswer {
-  return new WholeAnswer(204, {}, "");
+export function noContent(): TextResponse {
+  return new TextResponse(204, {}, "");
 }
 
 /** Path prefix of the results of calls that took longer than their request. */
@@ -31,14 +31,14 @@ export const SUBMISSIONS_PATH = "/v1/submissions/";
  *
  * @throws ToolError of a batch that failed as a whole
  */
-export function batchAnswer(
-  waited: Waited,
+export function batchResponse(
+  waited: BatchState,
   { sessionId, basePath }: { readonly sessionId: string | undefined; readonly basePath: string },
-): WholeAnswer {
+): TextResponse {
   if ("submissionId" in waited) {
     const query = sessionId === undefined ? "" : `?sessionId=${encodeURIComponent(sessionId)}`;
     const location = `${basePath}${SUBMISSIONS_PATH}${encodeURIComponent(waited.submissionId)}${query}`;
-    return jsonAnswer({ submissionId: waited.submissionId, location }, 202, { location, "retry-after": "1" });
+    return jsonResponse({ submissionId: waited.submissionId, location }, 202, { location, "retry-after": "1" });
   }
   if ("thrown" in waited.outcome) throw ToolError.fromUnknown(waited.outcome.thrown);
   return waited.outcome.answer;

@@ -45,9 +45,9 @@ export const approvalHandlers = {
   },
 
   async decideApprovals({ runtime, principal, body: { decisions } }) {
-    for (const decision of decisions) checkReach(principal, decision);
+    for (const decision of decisions) checkRuleScope(principal, decision);
     const decided = decisions.map(async ({ callId, ...decision }) => {
-      const found = await wholeApproval(callId, { runtime, principal });
+      const found = await findUndamagedApproval(callId, { runtime, principal });
       return {
         callId,
         decided: found !== undefined && (await runtime.approvals.answer(decisionOf(principal, { ...decision, id: found.id }))),
@@ -63,7 +63,7 @@ export const approvalHandlers = {
       throw new ToolError("invalid_argument", "Say which calls are meant: by tool, by sessionId, or by both.", {
         hint: 'For every call that waits: "tool": "*".',
       });
-    checkReach(principal, body);
+    checkRuleScope(principal, body);
     const approvals = await runtime.approvals.answerMany({ ...body, by: principal.id, ...omitUndefined({ sessionId }) });
     return { approvals };
   },
@@ -100,7 +100,7 @@ async function searchApproval(name: string, { runtime, principal: { sessionId } 
 }
 
 /** Like `searchApproval`, but undefined for a damaged approval too, so that the other decisions of the request still count. */
-async function wholeApproval(name: string, place: Place): Promise<ApprovalRecord | undefined> {
+async function findUndamagedApproval(name: string, place: Place): Promise<ApprovalRecord | undefined> {
   try {
     const found = await searchApproval(name, place);
     return found?.damage === undefined ? found : undefined;
@@ -129,11 +129,11 @@ async function findOpenApproval(name: string, place: Place): Promise<ApprovalRec
 
 /** The decision with its principal. */
 function decisionOf(principal: Principal, decision: Omit<ApprovalDecision, "by"> & { readonly id: string }): ApprovalDecision {
-  checkReach(principal, decision);
+  checkRuleScope(principal, decision);
   return { ...decision, by: principal.id };
 }
 
 /** Refuses rules to session keys, since rules apply beyond the session. @throws ToolError `permission_denied` */
-function checkReach(principal: Principal, { scope, rule }: Pick<ApprovalDecision, "scope" | "rule">): void {
+function checkRuleScope(principal: Principal, { scope, rule }: Pick<ApprovalDecision, "scope" | "rule">): void {
   if (scope === "rule" || rule !== undefined) refuseSessionKey(principal);
 }

@@ -1,5 +1,5 @@
 /** Handlers of the routes that run and inspect calls. */
-import { someOf } from "../../../core/base/wording.ts";
+import { formatList } from "../../../core/base/wording.ts";
 import type { JsonObject } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Engine } from "../../../core/engine.ts";
@@ -16,11 +16,11 @@ import type { SessionDiff } from "../../../session/session-diff.ts";
 import type { BodyOf } from "../../api.ts";
 import type { CallOrigin } from "../../auth/call-log.ts";
 import { hasScope, type Principal } from "../../auth/principal.ts";
-import type { WholeAnswer } from "../../http/whole-answer.ts";
-import { batchAnswer, jsonAnswer, shownResult } from "./answers.ts";
+import type { TextResponse } from "../../http/whole-answer.ts";
+import { batchResponse, jsonResponse, toApiResult } from "./answers.ts";
 import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
-import { answerElsewhere } from "../requests/forward.ts";
-import { refusalOf } from "../requests/refused.ts";
+import { askOtherProcesses } from "../requests/forward.ts";
+import { toRefusal } from "../requests/refused.ts";
 import type { SentRequest } from "../requests/api-request.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
 import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "../sessions/session-ids.ts";
@@ -32,26 +32,26 @@ export const callHandlers = {
     const { runtime, idempotencyKey } = request;
     refuseSessionKey(request.principal);
     if (idempotencyKey === undefined)
-      return inBatch(request, { services }, async ({ calls, options }) => {
+      return runBatch(request, { services }, async ({ calls, options }) => {
         const work = (): Promise<readonly ToolResult[]> => runtime.execute(calls, options);
-        return { results: await (services.calls?.within(originOf(request), work) ?? work()) };
+        return { results: await (services.calls?.recordCalls(originOf(request), work) ?? work()) };
       });
     // the key gets its own session, which remembers the work even if the process ends
     const own = `${OWN_SESSION_PREFIX}${idempotencyKey}`;
-    const response = await inBatch(request, { services }, async ({ calls, options }) => {
+    const response = await runBatch(request, { services }, async ({ calls, options }) => {
       const run = (session: RuntimeSession): Promise<readonly ToolResult[]> =>
         session.execute(calls, { ...options, background: false, idempotencyKey });
-      return { results: await inSession(own, run, { services, idempotencyKey, create: true }) };
+      return { results: await runInSession(own, run, { services, idempotencyKey, create: true }) };
     });
-    if (response.status === 200) await services.sessions.endAnswered(own);
+    if (response.status === 200) await services.sessions.closeAnsweredSession(own);
     return response;
   },
 
   simulate: (request, services) => {
     refuseSessionKey(request.principal);
-    return inBatch(request, { services }, ({ calls, options }) => {
+    return runBatch(request, { services }, ({ calls, options }) => {
       const work = (): Promise<BatchEnd> => request.runtime.simulate(calls, options);
-      return services.calls?.simulated(originOf(request), work) ?? work();
+      return services.calls?.recordSimulated(originOf(request), work) ?? work();
     });
   },
 
@@ -59,28 +59,28 @@ export const callHandlers = {
     const { params, body, principal, idempotencyKey } = request;
     checkSeen(principal, params.sessionId);
     const { concurrent, background, recording } = body;
-    if (recording !== undefined) checkReads(principal, recording);
-    return inBatch(request, { services, sessionId: params.sessionId }, async ({ calls, options }) => {
+    if (recording !== undefined) checkCanRead(principal, recording);
+    return runBatch(request, { services, sessionId: params.sessionId }, async ({ calls, options }) => {
       const replay = recording === undefined ? undefined : await replayOf(recording, services);
       const more = omitUndefined({ concurrent, background, idempotencyKey, replay });
       const run = (session: RuntimeSession): Promise<readonly ToolResult[]> => session.execute(calls, { ...options, ...more });
-      return { results: await inSession(params.sessionId, run, { services, idempotencyKey }) };
+      return { results: await runInSession(params.sessionId, run, { services, idempotencyKey }) };
     });
   },
 
   simulateInSession: (request, services) => {
     const { sessionId } = request.params;
     checkSeen(request.principal, sessionId);
-    return inBatch(request, { services, sessionId }, ({ calls, options }) => {
+    return runBatch(request, { services, sessionId }, ({ calls, options }) => {
       const work = (): Promise<BatchEnd> => services.sessions.use(sessionId, (session) => session.simulate(calls, options));
-      return services.calls?.simulated({ ...originOf(request), sessionId }, work) ?? work();
+      return services.calls?.recordSimulated({ ...originOf(request), sessionId }, work) ?? work();
     });
   },
 
   async getSubmission({ principal, params: { submissionId }, query: { waitMs, sessionId }, signal, request }, services) {
     const waited = await services.submissions.wait(submissionId, { principalId: principal.id, waitMs, signal });
-    if (waited !== undefined) return batchAnswer(waited, { sessionId, basePath: services.basePath });
-    const elsewhere = await answerElsewhere(request, services, { what: "The calls may be running" });
+    if (waited !== undefined) return batchResponse(waited, { sessionId, basePath: services.basePath });
+    const elsewhere = await askOtherProcesses(request, services, { what: "The calls may be running" });
     if (elsewhere !== undefined) return elsewhere;
     throw new ToolError("not_found", `There is no submission ${JSON.stringify(submissionId)}, or it ended too long ago.`, {
       hint: "Send the request again with its Idempotency-Key to get the first results.",
@@ -100,13 +100,13 @@ export const callHandlers = {
       state: end === undefined ? "running" : "ended",
       call: start.call,
       ...(end?.input === undefined ? {} : { input: end.input }),
-      ...(end === undefined ? {} : { result: shownResult(end.result) }),
+      ...(end === undefined ? {} : { result: toApiResult(end.result) }),
     };
   },
 
   async cancelCall({ principal, runtime, params: { callId }, body, request }, services) {
     const { reason = "the call was cancelled" } = body;
-    if (!runtime.running.some((call) => call.callId === callId) && (await cancelledElsewhere(request, body, services)))
+    if (!runtime.running.some((call) => call.callId === callId) && (await cancelElsewhere(request, body, services)))
       return { cancelled: true };
     const own = principal.sessionId;
     if (own !== undefined) {
@@ -123,29 +123,29 @@ export const callHandlers = {
       return runtime.jobs.read(callId, { from, maxChars });
     const found = await findCall(services, { callId, sessionId: principal.sessionId ?? sessionId });
     if (found?.end === undefined) throw noCall(callId);
-    const whole = wholeText(found);
+    const whole = fullResultText(found);
     const start = Math.min(from, whole.length);
     const text = whole.slice(start, start + maxChars);
     return { text, from: start, next: start + text.length, total: whole.length };
   },
 } satisfies Partial<Handlers>;
 
-interface InSession {
+interface SessionRunOptions {
   readonly services: ApiServices;
   readonly idempotencyKey: string | undefined;
   readonly create?: boolean;
 }
 
 /** @throws ToolError `unavailable` if the server stops and leaves the calls to another process, as a rejection */
-async function inSession<Results>(
+async function runInSession<Results>(
   id: string,
   run: (session: RuntimeSession) => Promise<Results>,
-  { services: { sessions }, idempotencyKey, create = false }: InSession,
+  { services: { sessions }, idempotencyKey, create = false }: SessionRunOptions,
 ): Promise<Results> {
   try {
-    return await sessions.use(id, run, { create, leavesCalls: true });
+    return await sessions.use(id, run, { create, waitsForCalls: true });
   } catch (thrown: unknown) {
-    throw sessions.left.errorOf(id, thrown, idempotencyKey !== undefined);
+    throw sessions.releasedCalls.replaceError(id, thrown, idempotencyKey !== undefined);
   }
 }
 
@@ -155,19 +155,19 @@ function originOf({ principal, request }: Pick<RequestOf<"execute">, "principal"
 }
 
 /** Whether another process of the store cancelled the call. All are asked, since the id does not say where the call runs. */
-async function cancelledElsewhere(request: SentRequest, body: JsonObject, services: ApiServices): Promise<boolean> {
-  const fits = async (answer: Response): Promise<boolean> => {
+async function cancelElsewhere(request: SentRequest, body: JsonObject, services: ApiServices): Promise<boolean> {
+  const accepts = async (answer: Response): Promise<boolean> => {
     const { cancelled } = (await answer.json()) as { readonly cancelled?: unknown }; // the response of this same route
     return cancelled === true;
   };
-  return (await answerElsewhere(request, services, { what: "The call may be running", body, timeoutMs: ASKED_MS, fits })) !== undefined;
+  return (await askOtherProcesses(request, services, { what: "The call may be running", body, timeoutMs: ASK_TIMEOUT_MS, accepts })) !== undefined;
 }
 
 /** How long to wait for another process, in milliseconds. */
-const ASKED_MS = 5_000;
+const ASK_TIMEOUT_MS = 5_000;
 
 /** Requires the scope `read`, like a route that reads the session. @throws ToolError `not_found`, `permission_denied` */
-function checkReads(principal: Principal, sessionId: string): void {
+function checkCanRead(principal: Principal, sessionId: string): void {
   checkSeen(principal, sessionId);
   if (hasScope(principal, "read")) return;
   throw new ToolError("permission_denied", "Reading recorded results needs the scope read.", {
@@ -195,33 +195,33 @@ interface BatchEnd {
 }
 
 /** Runs the calls, and waits for them at most `waitMs`. A disconnect of the client cancels nothing. */
-async function inBatch(
+async function runBatch(
   { principal, body, runtime: { registry } }: Pick<RequestOf<BatchId>, "principal" | "body" | "runtime">,
   { services, sessionId }: { readonly services: ApiServices; readonly sessionId?: string },
   work: (batch: Batch) => Promise<BatchEnd>,
-): Promise<WholeAnswer> {
+): Promise<TextResponse> {
   const { submissions, basePath } = services;
   const { waitMs = DEFAULT_WAIT_MS } = body;
   const options = optionsOf({ principal, body }, services);
   const { calls, encode } = callsOf(body, { registry, allow: options.allow });
-  const end = begin(calls, principal, services);
-  const run = async (): Promise<WholeAnswer> => {
+  const end = countCalls(calls, principal, services);
+  const run = async (): Promise<TextResponse> => {
     try {
       const { results, diff } = await work({ calls, options });
-      return jsonAnswer({ results: results.map(shownResult), ...omitUndefined({ messages: encode?.(results), diff }) });
+      return jsonResponse({ results: results.map(toApiResult), ...omitUndefined({ messages: encode?.(results), diff }) });
     } finally {
       end();
     }
   };
-  return batchAnswer(await submissions.run(principal.id, waitMs, run), { sessionId, basePath });
+  return batchResponse(await submissions.run(principal.id, waitMs, run), { sessionId, basePath });
 }
 
 /** Counts the calls until the returned function is called. @throws ToolError `rate_limited`, `too_large` */
-function begin(calls: readonly ToolCall[], principal: Principal, services: ApiServices): () => void {
+function countCalls(calls: readonly ToolCall[], principal: Principal, services: ApiServices): () => void {
   try {
-    return services.limits.begin(principal.id, "calls", calls.length);
+    return services.limits.startWork(principal.id, "calls", calls.length);
   } catch (thrown: unknown) {
-    throw refusalOf(thrown, { principal, names: calls.map(({ name }) => name) }, services);
+    throw toRefusal(thrown, { principal, names: calls.map(({ name }) => name) }, services);
   }
 }
 
@@ -262,7 +262,7 @@ interface FoundCall {
   readonly session: RuntimeSession | undefined;
   readonly start: SessionEvent & { readonly type: "call-start" };
   readonly end: (SessionEvent & { readonly type: "call-end" }) | undefined;
-  readonly kept: (SessionEvent & { readonly type: "output-keep" }) | undefined;
+  readonly storedOutput: (SessionEvent & { readonly type: "output-keep" }) | undefined;
 }
 
 /** Finds a call in the named session, or in all open sessions. */
@@ -271,7 +271,7 @@ async function findCall(
   { callId, sessionId }: { readonly callId: string; readonly sessionId: string | undefined },
 ): Promise<FoundCall | undefined> {
   const open = sessionId === undefined ? runtime.sessions.list() : [runtime.sessions.get(sessionId)];
-  const found = open.flatMap((session) => (session === undefined ? [] : (inEvents(session.log, { callId, session }) ?? [])));
+  const found = open.flatMap((session) => (session === undefined ? [] : (findInEvents(session.log, { callId, session }) ?? [])));
   const [only] = found;
   if (only !== undefined) return found.length === 1 ? only : ownOf(found, callId);
   if (sessionId === undefined || store === undefined) return undefined;
@@ -282,7 +282,7 @@ async function findCall(
     const error = ToolError.fromUnknown(thrown, "store_failed");
     if (error.code !== "not_found") throw error;
   }
-  return inEvents(events, { callId, session: runtime.sessions.get(sessionId) });
+  return findInEvents(events, { callId, session: runtime.sessions.get(sessionId) });
 }
 
 /**
@@ -295,28 +295,28 @@ function ownOf(found: readonly FoundCall[], callId: string): FoundCall {
   if (only !== undefined && more.length === 0) return only;
   const ids = found.flatMap(({ session }) => (session === undefined ? [] : [JSON.stringify(session.id)]));
   throw new ToolError("ambiguous", `${found.length} open sessions have a call ${JSON.stringify(callId.slice(0, 200))}.`, {
-    hint: `Name the session with ?sessionId=: ${someOf(ids)}.`,
+    hint: `Name the session with ?sessionId=: ${formatList(ids)}.`,
   });
 }
 
-function inEvents(
+function findInEvents(
   events: readonly SessionEvent[],
   { callId, session }: Pick<FoundCall, "session"> & { readonly callId: string },
 ): FoundCall | undefined {
   let start: FoundCall["start"] | undefined;
   let end: FoundCall["end"];
-  let kept: FoundCall["kept"];
+  let storedOutput: FoundCall["storedOutput"];
   for (const event of events) {
     if (!("callId" in event) || event.callId !== callId) continue;
     if (event.type === "call-start") start = event;
     if (event.type === "call-end") end = event;
-    if (event.type === "output-keep") kept = event;
+    if (event.type === "output-keep") storedOutput = event;
   }
-  return start === undefined ? undefined : { session, start, end, kept };
+  return start === undefined ? undefined : { session, start, end, storedOutput };
 }
 
-function wholeText({ session, start, end, kept }: FoundCall): string {
-  const whole = session?.wholeResult(start.callId) ?? kept;
+function fullResultText({ session, start, end, storedOutput }: FoundCall): string {
+  const whole = session?.wholeResult(start.callId) ?? storedOutput;
   if (whole?.output !== undefined) return valueText(whole.output);
   if (whole?.content !== undefined) return whole.content.map(partText).join("\n");
   return end === undefined ? "" : resultText(end.result);

@@ -1,5 +1,5 @@
 /** Handler of the route for the processes that use the store. */
-import { fleetDifferences } from "../../fleet.ts";
+import { describeFleetDifferences } from "../../fleet.ts";
 import type { Handlers } from "../services.ts";
 import { refuseSessionKey } from "../sessions/session-ids.ts";
 
@@ -9,7 +9,7 @@ export const fleetHandlers = {
     const processes = (await store?.processes()) ?? [];
     return {
       processes: processes.map(({ definitions: _definitions, ...shown }) => shown),
-      differences: fleetDifferences(processes),
+      differences: describeFleetDifferences(processes),
     };
   },
 } satisfies Partial<Handlers>;

@@ -1,19 +1,19 @@
 /** Handlers of the routes for background jobs. */
 import { ToolError } from "../../../core/error.ts";
-import { JOB_STATES, UNENDED_STATES, type EndedJob, type JobStatus } from "../../../core/job-status.ts";
+import { JOB_STATES, ACTIVE_JOB_STATES, type EndedJob, type JobStatus } from "../../../core/job-status.ts";
 import type { StoredJob } from "../../../core/job-store.ts";
-import { pause } from "../../../processes/pause.ts";
+import { sleep } from "../../../processes/pause.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Principal } from "../../auth/principal.ts";
-import { pageOf, shownResult } from "./answers.ts";
+import { pageOf, toApiResult } from "./answers.ts";
 import type { ApiJob } from "../openapi/component-types.ts";
 import type { ApiServices, Handlers } from "../services.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 
-const UNENDED: ReadonlySet<string> = new Set(UNENDED_STATES);
+const UNENDED: ReadonlySet<string> = new Set(ACTIVE_JOB_STATES);
 
 /** How often the store is polled for a job of another process while a client waits for it, in milliseconds. */
-const LOOK_MS = 500;
+const POLL_MS = 500;
 
 export const jobHandlers = {
   async listJobs({ runtime, principal, query: { limit, cursor = "0", states, ...query } }, { store }) {
@@ -24,11 +24,11 @@ export const jobHandlers = {
     const filter = omitUndefined({ sessionId, states: wanted && JOB_STATES.filter((state) => wanted.includes(state)) });
     if (store === undefined) {
       const { page, ...next } = pageOf([...runtime.jobs.list(filter)].reverse(), offset, limit);
-      return { jobs: page.map(shownJob), ...next };
+      return { jobs: page.map(toApiJob), ...next };
     }
     const stored = await runtime.jobs.listStored({ ...filter, limit: limit + 1, offset });
     const next = stored.length > limit ? { next: String(offset + limit) } : {};
-    return { jobs: stored.slice(0, limit).map((job) => shownStored(job, runtime)), ...next };
+    return { jobs: stored.slice(0, limit).map((job) => toStoredApiJob(job, runtime)), ...next };
   },
 
   getJob: ({ runtime, principal, params: { jobId } }, services) => findJob(jobId, { runtime, principal, services }),
@@ -41,12 +41,12 @@ export const jobHandlers = {
       const leftMs = Math.max(0, end - clock.now());
       // checked each time, since the job may meanwhile continue in this process
       if (runtime.jobs.get(jobId) !== undefined) {
-        const waited = await runtime.jobs.wait(jobId, { timeoutMs: leftMs, untilAsked, signal }).catch(leftToOthers);
-        if (waited !== undefined) return shownJob(waited);
+        const waited = await runtime.jobs.wait(jobId, { timeoutMs: leftMs, untilAsked, signal }).catch(ignoreConflict);
+        if (waited !== undefined) return toApiJob(waited);
       }
       const isOver = !UNENDED.has(job.state) || (untilAsked && job.state === "waiting");
       if (isOver || leftMs === 0 || signal.aborted || stopping()) return job;
-      await pause(clock, Math.min(LOOK_MS, leftMs), signal);
+      await sleep(clock, Math.min(POLL_MS, leftMs), signal);
     }
   },
 
@@ -81,7 +81,7 @@ interface Place {
 async function findJob(jobId: string, { runtime, principal, services: { store } }: Place): Promise<ApiJob> {
   const here = runtime.jobs.get(jobId);
   const [stored] = here === undefined && store !== undefined ? await runtime.jobs.listStored({ id: jobId, limit: 1 }) : [];
-  const job = here === undefined ? stored && shownStored(stored, runtime) : shownJob(here);
+  const job = here === undefined ? stored && toStoredApiJob(stored, runtime) : toApiJob(here);
   if (job !== undefined && (principal.sessionId ?? job.sessionId) === job.sessionId) return job;
   throw new ToolError("not_found", `There is no job ${JSON.stringify(jobId.slice(0, 200))}, or it ended too long ago.`, {
     hint: "GET /v1/jobs lists them.",
@@ -89,19 +89,19 @@ async function findJob(jobId: string, { runtime, principal, services: { store } 
 }
 
 /** Returns undefined if another process continues the job. @throws any other error of the wait */
-function leftToOthers(thrown: unknown): undefined {
+function ignoreConflict(thrown: unknown): undefined {
   if (ToolError.fromUnknown(thrown).code !== "conflict") throw thrown;
 }
 
-function shownJob(job: JobStatus | EndedJob): ApiJob {
+function toApiJob(job: JobStatus | EndedJob): ApiJob {
   if (!("result" in job)) return job;
-  return { ...job, result: shownResult(job.result) };
+  return { ...job, result: toApiResult(job.result) };
 }
 
 /** The stored job, or the job of this process with its output. */
-function shownStored(stored: StoredJob, runtime: Runtime): ApiJob {
+function toStoredApiJob(stored: StoredJob, runtime: Runtime): ApiJob {
   const here = runtime.jobs.get(stored.id);
-  if (here !== undefined && here.sessionId === stored.sessionId) return shownJob(here);
+  if (here !== undefined && here.sessionId === stored.sessionId) return toApiJob(here);
   const { cancelReason: _reason, starts: _starts, ...job } = stored;
   return job;
 }

@@ -26,11 +26,11 @@ interface Known {
   readonly reply: (message: JsonValue) => JsonValue;
 }
 
-const inChoices = (message: JsonValue): JsonObject =>
+const wrapInChoices = (message: JsonValue): JsonObject =>
   isJsonObject(message) && isJsonArray(message["choices"]) ? message : { choices: [{ index: 0, message, finish_reason: "tool_calls" }] };
 
 const FORMATS = {
-  "openai-chat": { make: openAiChat, reply: inChoices },
+  "openai-chat": { make: openAiChat, reply: wrapInChoices },
   "openai-responses": {
     make: openAiResponses,
     reply: (message) =>
@@ -52,7 +52,7 @@ const FORMATS = {
     reply: (message) =>
       isJsonObject(message) && Object.hasOwn(message, "steps") ? message : { steps: listOf(message), status: "requires_action" },
   },
-  mistral: { make: mistral, reply: inChoices },
+  mistral: { make: mistral, reply: wrapInChoices },
   cohere: {
     make: cohere,
     reply: (message) => (isJsonObject(message) && isJsonObject(message["message"]) ? message : { message, finish_reason: "TOOL_CALL" }),
@@ -90,13 +90,13 @@ export function readMessage(message: JsonValue, { format, registry, allow }: Rea
   const { make, reply: replyOf } = FORMATS[format];
   const wire = make();
   const reply = replyOf(message);
-  let { calls } = whole(format, () => wire.decodeReply(reply));
+  let { calls } = decodeComplete(format, () => wire.decodeReply(reply));
   // long and unusual names were shortened for the provider; decoding them needs the tools
   if (calls.some(({ name }) => registry.get(name) === undefined))
-    ({ calls } = whole(format, () => wire.decodeReply(reply, { toolNames: wire.encodeTools(tools).toolNames })));
+    ({ calls } = decodeComplete(format, () => wire.decodeReply(reply, { toolNames: wire.encodeTools(tools).toolNames })));
   return {
     calls,
-    encode: (results) => wire.encodeResults(results.map((result, index) => ({ ...answeredBy(calls, index), name: result.name, result }))),
+    encode: (results) => wire.encodeResults(results.map((result, index) => ({ ...pickCall(calls, index), name: result.name, result }))),
   };
 }
 
@@ -128,7 +128,7 @@ function readText(message: JsonValue, { name, tools }: { readonly name: string; 
 }
 
 /** Decodes a message. Refuses an incomplete one, whose calls must not run. */
-function whole(format: string, read: () => ModelReply): ModelReply {
+function decodeComplete(format: string, read: () => ModelReply): ModelReply {
   let reply: ModelReply;
   try {
     reply = read();
@@ -141,7 +141,7 @@ function whole(format: string, read: () => ModelReply): ModelReply {
 }
 
 /** The call of a result; results are in the order of the calls. */
-function answeredBy(calls: readonly ModelCall[], index: number): Pick<ModelCall, "id" | "kind" | "offeredName" | "native"> {
+function pickCall(calls: readonly ModelCall[], index: number): Pick<ModelCall, "id" | "kind" | "offeredName" | "native"> {
   const { id, kind, offeredName, native } = calls[index] ?? {};
   return omitUndefined({ id, kind, offeredName, native });
 }

@@ -4,7 +4,7 @@ import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Limits } from "../requests/limits.ts";
 
 /** Parts of the server that have their own counters. */
-interface Counting {
+interface MetricSources {
   readonly runtime: Runtime;
   readonly limits: Limits;
   readonly calls: { readonly missed: number } | undefined;
@@ -32,7 +32,7 @@ export class Metrics {
   readonly #calls = new Float64Array(CALL_BOUNDS.length + 1);
   #callSeconds = 0;
 
-  noteCall(durationMs: number): void {
+  recordCall(durationMs: number): void {
     const seconds = durationMs / 1_000;
     const index = CALL_BOUNDS.findIndex((bound) => seconds <= bound);
     const at = index < 0 ? CALL_BOUNDS.length : index;
@@ -40,14 +40,14 @@ export class Metrics {
     this.#callSeconds += seconds;
   }
 
-  note(operation: OperationId | "none" | "mcp", status: number, durationMs: number): void {
+  recordRequest(operation: OperationId | "none" | "mcp", status: number, durationMs: number): void {
     const labels = `operation="${operation}",status="${Math.floor(status / 100)}xx"`;
     this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1);
     this.#seconds += durationMs / 1_000;
   }
 
   /** All metrics as text, each with the name of the process as a label. */
-  text(counting: Counting): string {
+  format(counting: MetricSources): string {
     const node = `node="${counting.node().replaceAll(/[\\"\n]/gu, (character) => (character === "\n" ? "\\n" : `\\${character}`))}"`;
     return this.#families(counting)
       .flatMap(({ name, type, help, samples }) => [
@@ -59,7 +59,7 @@ export class Metrics {
       .concat("\n");
   }
 
-  #families({ runtime, limits, calls: log, sessions, submissions, stopping }: Counting): readonly Family[] {
+  #families({ runtime, limits, calls: log, sessions, submissions, stopping }: MetricSources): readonly Family[] {
     const { calls, succeeded, attempts, repairs, orphans, abandoned } = runtime.counters;
     const jobs = runtime.jobs.list({ states: ["queued", "running", "waiting"] }).length;
     return [

@@ -27,16 +27,16 @@ export const scheduleHandlers = {
     checkSeen(principal, sessionId);
     const triggers = triggersOf(services);
     return services.sessions.use(sessionId, async (session) =>
-      shownSchedule(triggers, session, await triggers.of(session).add({ ...definition, type: TYPE })),
+      toApiSchedule(triggers, session, await triggers.of(session).add({ ...definition, type: TYPE })),
     );
   },
 
   pauseSchedule(request, services) {
-    return useSchedule(request, services, async ({ own, id, shown }) => shown(await own.pause(id)));
+    return useSchedule(request, services, async ({ own, id, toApi }) => toApi(await own.pause(id)));
   },
 
   resumeSchedule(request, services) {
-    return useSchedule(request, services, async ({ own, id, shown }) => shown(await own.resume(id)));
+    return useSchedule(request, services, async ({ own, id, toApi }) => toApi(await own.resume(id)));
   },
 
   removeSchedule(request, services) {
@@ -57,7 +57,7 @@ interface UsedSchedule {
   readonly own: SessionTriggers;
   readonly id: string;
   /** The schedule for the response. @throws ToolError `not_found` if it was removed meanwhile */
-  readonly shown: (status: TriggerStatus | undefined) => ApiSchedule;
+  readonly toApi: (status: TriggerStatus | undefined) => ApiSchedule;
 }
 
 /** Runs `use` with a schedule, in its session. @throws ToolError `not_found`, `conflict`, as a rejection */
@@ -72,11 +72,11 @@ async function useSchedule<Answer>(
   return services.sessions.use(sessionId, (session) => {
     const own = triggers.of(session);
     if (own.get(id)?.type !== TYPE) throw noSchedule(id);
-    const shown = (status: TriggerStatus | undefined): ApiSchedule => {
+    const toApi = (status: TriggerStatus | undefined): ApiSchedule => {
       if (status === undefined) throw noSchedule(id);
-      return shownSchedule(triggers, session, status);
+      return toApiSchedule(triggers, session, status);
     };
-    return use({ own, id, shown });
+    return use({ own, id, toApi });
   });
 }
 
@@ -92,10 +92,10 @@ function sessionWith(scheduleId: string, triggers: Triggers, { runtime }: ApiSer
 
 function schedulesOf(triggers: Triggers, session: RuntimeSession): readonly ApiSchedule[] {
   const own = triggers.of(session).list();
-  return own.filter(({ type }) => type === TYPE).map((status) => shownSchedule(triggers, session, status));
+  return own.filter(({ type }) => type === TYPE).map((status) => toApiSchedule(triggers, session, status));
 }
 
-function shownSchedule(triggers: Triggers, session: RuntimeSession, { type: _type, ...status }: TriggerStatus): ApiSchedule {
+function toApiSchedule(triggers: Triggers, session: RuntimeSession, { type: _type, ...status }: TriggerStatus): ApiSchedule {
   return { ...status, sessionId: session.id, ...omitUndefined({ nextAt: triggers.of(session).nextAt(status.id) }) };
 }
 

@@ -2,10 +2,10 @@
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { Store } from "../../../core/store.ts";
-import { untilAborted } from "../../../core/base/until-aborted.ts";
-import { within } from "../../../processes/pause.ts";
+import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
+import { withTimeLimit } from "../../../processes/pause.ts";
 import { visibleTools } from "../../../policy/visibility.ts";
-import { jsonAnswer } from "./answers.ts";
+import { jsonResponse } from "./answers.ts";
 import { openApiDocument } from "../openapi/openapi.ts";
 import type { Handlers } from "../services.ts";
 import { refuseSessionKey } from "../sessions/session-ids.ts";
@@ -17,7 +17,7 @@ export function serverHandlers(about: {
   readonly name: string;
   readonly version: string;
 }): Handlers<"getInfo" | "getHealth" | "getReadiness" | "getMetrics" | "getOpenApi"> {
-  const storeWorks = storeProbe();
+  const checkStore = createStoreProbe();
   return {
     getInfo: ({ principal, runtime: { registry } }, { store, settings, access }) => ({
       ...about,
@@ -33,7 +33,7 @@ export function serverHandlers(about: {
     async getReadiness({ runtime }, { store, stopping, log, clock }) {
       if (stopping()) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
       try {
-        await storeWorks(store, clock);
+        await checkStore(store, clock);
       } catch (thrown: unknown) {
         log.warn(`The server is not ready: ${describeThrown(thrown)}`);
         throw new ToolError("unavailable", "The store cannot be used.", { retryable: true });
@@ -46,12 +46,12 @@ export function serverHandlers(about: {
 
     getMetrics({ principal }, services) {
       refuseSessionKey(principal); // metrics cover all sessions
-      return new Response(services.metrics.text(services), {
+      return new Response(services.metrics.format(services), {
         headers: { "content-type": "text/plain; version=0.0.4", "cache-control": "no-store" },
       });
     },
 
-    getOpenApi: (_request, { basePath }) => jsonAnswer(openApiDocument({ ...about, basePath })),
+    getOpenApi: (_request, { basePath }) => jsonResponse(openApiDocument({ ...about, basePath })),
   };
 }
 
@@ -63,24 +63,24 @@ const ANSWER_MS = 5_000;
 interface Probe {
   readonly at: number;
   readonly ended: Promise<void>;
-  isOver: boolean;
+  hasEnded: boolean;
 }
 
 /** Returns a function that rejects if the store cannot be written, or does not answer in time. */
-function storeProbe(): (store: Store | undefined, clock: Clock) => Promise<void> {
+function createStoreProbe(): (store: Store | undefined, clock: Clock) => Promise<void> {
   let probe: Probe | undefined;
   return async (store, clock) => {
     const now = clock.now();
-    if (probe === undefined || (probe.isOver && now - probe.at >= PROBED_MS)) probe = probeOf(store, now);
+    if (probe === undefined || (probe.hasEnded && now - probe.at >= PROBED_MS)) probe = probeOf(store, now);
     const { at, ended } = probe;
-    await within({ clock, limitMs: Math.max(0, at + ANSWER_MS - now) }, (signal) => untilAborted(ended, signal));
+    await withTimeLimit({ clock, limitMs: Math.max(0, at + ANSWER_MS - now) }, (signal) => rejectOnAbort(ended, signal));
   };
 }
 
 function probeOf(store: Store | undefined, at: number): Probe {
   const ask = async (): Promise<void> => await (store?.writable?.() ?? store?.access.forgetRequests(0));
-  const probe: Probe = { at, ended: ask(), isOver: false };
-  const end = (): void => void (probe.isOver = true);
+  const probe: Probe = { at, ended: ask(), hasEnded: false };
+  const end = (): void => void (probe.hasEnded = true);
   probe.ended.then(end, end);
   return probe;
 }

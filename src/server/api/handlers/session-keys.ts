@@ -6,7 +6,7 @@ import { noContent } from "./answers.ts";
 export const sessionKeyHandlers = {
   async createSessionKey({ principal, params: { sessionId }, body }, { access, sessions }) {
     refuseSessionKey(principal);
-    await sessions.checkThere(sessionId);
+    await sessions.checkExists(sessionId);
     const { key, stored } = await access.delegate({ ...body, sessionId }, principal);
     const { id, scopes, expiresAt = 0 } = stored;
     return { id, key, sessionId, scopes, expiresAt };

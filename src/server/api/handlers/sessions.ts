@@ -9,16 +9,16 @@ import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { readEvents, type ReadableLog } from "../../../session/read-events.ts";
 import type { PlacedEvents } from "../../events/event-hub.ts";
 import type { ApiSession } from "../openapi/component-types.ts";
-import { limitedText } from "../requests/limited-text.ts";
+import { readLimitedText } from "../requests/limited-text.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
 import { OWN_SESSION_PREFIX, checkNewId, checkSeen, noSession, refuseSessionKey } from "../sessions/session-ids.ts";
-import { inTermsOfRoutes } from "../sessions/session-refusals.ts";
+import { toApiError } from "../sessions/session-refusals.ts";
 import { streamResponse } from "../requests/stream-response.ts";
 import { noContent } from "./answers.ts";
 import { acceptsStream } from "../requests/accepts-stream.ts";
 
 /** Maximum number of sessions examined for one page of a search, in parts of SEARCHED_AT_ONCE: the title of each may have to be read. */
-const MOST_SEARCHED = 2_000;
+const MAX_SEARCHED = 2_000;
 const SEARCHED_AT_ONCE = 500;
 
 /** Number of events of a recording that are read at a time. */
@@ -35,19 +35,19 @@ interface StoredPage {
 interface PageRange {
   readonly limit: number;
   readonly offset: number;
-  readonly mostRead: number;
+  readonly maxRead: number;
   readonly signal: AbortSignal;
 }
 
 /** @param find returns the session as listed; undefined to skip it */
 async function storedPage(
   store: Store,
-  { limit, offset, mostRead, signal }: PageRange,
+  { limit, offset, maxRead, signal }: PageRange,
   find: (session: StoredSession) => Promise<ApiSession | undefined>,
 ): Promise<StoredPage> {
   const found: ApiSession[] = [];
-  const size = Math.min(mostRead, SEARCHED_AT_ONCE);
-  for (let at = offset; at < offset + mostRead; at += size) {
+  const size = Math.min(maxRead, SEARCHED_AT_ONCE);
+  for (let at = offset; at < offset + maxRead; at += size) {
     signal.throwIfAborted();
     const read = await store.list({ limit: size + 1, offset: at });
     const looked = await Promise.all(read.slice(0, size).map(find));
@@ -58,28 +58,28 @@ async function storedPage(
     }
     if (read.length <= size) return { found, searched: at + read.length };
   }
-  return { found, searched: offset + mostRead, next: offset + mostRead };
+  return { found, searched: offset + maxRead, next: offset + maxRead };
 }
 
 export const sessionHandlers = {
   async createSession({ runtime, principal, body: { id, from } }, { sessions, store }) {
     refuseSessionKey(principal);
     checkNewId(id);
-    if (id !== undefined) await sessions.whenLeft(id);
-    sessions.checkRoom();
-    return begun(id, { sessions, store }, () => runtime.session(id, from === undefined ? {} : { from }));
+    if (id !== undefined) await sessions.whenReleased(id);
+    sessions.checkCapacity();
+    return startSession(id, { sessions, store }, () => runtime.session(id, from === undefined ? {} : { from }));
   },
 
   async listSessions({ runtime, principal, query: { limit, cursor = "0", q = "" }, signal }, { store, titles }) {
     const isSeen = (id: string): boolean => !id.startsWith(OWN_SESSION_PREFIX) && (principal.sessionId ?? id) === id;
-    const fits = searchFor(q);
+    const fits = createSearchFilter(q);
     const offset = Number(cursor);
     if (store === undefined) {
       const open = offset === 0 ? runtime.sessions.list().filter(({ id }) => isSeen(id)) : [];
-      const sessions = await Promise.all(open.map((session) => titles.entitled(shownOpen(session), session)));
+      const sessions = await Promise.all(open.map((session) => titles.withTitle(toApiSession(session), session)));
       return { sessions: sessions.filter(fits), ...(q === "" ? {} : { searched: sessions.length }) };
     }
-    const shown = (one: StoredSession): Promise<ApiSession> => titles.entitled(shownStored(one, runtime.sessions.get(one.sessionId)));
+    const shown = (one: StoredSession): Promise<ApiSession> => titles.withTitle(toStoredApiSession(one, runtime.sessions.get(one.sessionId)));
     if (principal.sessionId !== undefined) {
       const own = await store.list({ sessionId: principal.sessionId }); // does not reveal how many other sessions there are
       return { sessions: (await Promise.all((offset === 0 ? own : []).map(shown))).filter(fits) };
@@ -88,7 +88,7 @@ export const sessionHandlers = {
     const named = q === "" || offset > 0 ? [] : (await store.list({ sessionId: q })).filter(({ sessionId }) => isSeen(sessionId));
     const { found, searched, next } = await storedPage(
       store,
-      { limit: limit - named.length, offset, mostRead: q === "" ? limit : MOST_SEARCHED, signal },
+      { limit: limit - named.length, offset, maxRead: q === "" ? limit : MAX_SEARCHED, signal },
       async (one) => {
         if (!isSeen(one.sessionId) || one.sessionId === q) return undefined;
         const session = await shown(one);
@@ -104,18 +104,18 @@ export const sessionHandlers = {
 
   async getSession({ runtime, principal, params: { sessionId } }, { sessions, titles }) {
     checkSeen(principal, sessionId);
-    const stored = await sessions.stored(sessionId);
+    const stored = await sessions.findStored(sessionId);
     const open = runtime.sessions.get(sessionId);
-    if (stored !== undefined) return titles.entitled(shownStored(stored, open));
+    if (stored !== undefined) return titles.withTitle(toStoredApiSession(stored, open));
     if (open === undefined) throw noSession(sessionId);
-    return titles.entitled(shownOpen(open), open);
+    return titles.withTitle(toApiSession(open), open);
   },
 
   async deleteSession({ principal, params: { sessionId } }, services) {
     checkSeen(principal, sessionId);
-    const wasThere = await services.sessions.remove(sessionId);
+    const existed = await services.sessions.remove(sessionId);
     await endReaders(sessionId, services); // also if the session is gone: an earlier removal may have failed halfway
-    if (!wasThere) throw noSession(sessionId);
+    if (!existed) throw noSession(sessionId);
     return noContent();
   },
 
@@ -124,9 +124,9 @@ export const sessionHandlers = {
     refuseSessionKey(principal); // a branch is another session, which the key could neither use nor end
     checkNewId(id);
     return sessions.use(sessionId, async (session) => {
-      sessions.checkRoom();
+      sessions.checkCapacity();
       const options = omitUndefined({ id, simulated });
-      return begun(id, { sessions, store }, () => (at === undefined ? session.fork(options) : session.forkAt(at, options)));
+      return startSession(id, { sessions, store }, () => (at === undefined ? session.fork(options) : session.forkAt(at, options)));
     });
   },
 
@@ -134,17 +134,17 @@ export const sessionHandlers = {
     const { sessions } = services;
     checkSeen(principal, sessionId);
     refuseSessionKey(principal); // a commit writes to the parent, which is another session
-    const branch = openBranch(runtime.sessions.get(sessionId), sessionId);
+    const branch = checkOpenBranch(runtime.sessions.get(sessionId), sessionId);
     const parent = branch.parent?.id ?? "";
     await branch.commit();
     await sessions.close(branch);
     await endReaders(sessionId, services);
-    return sessions.use(parent, shownOpen);
+    return sessions.use(parent, toApiSession);
   },
 
   async discardSession({ runtime, principal, params: { sessionId } }, services) {
     checkSeen(principal, sessionId);
-    const branch = openBranch(runtime.sessions.get(sessionId), sessionId);
+    const branch = checkOpenBranch(runtime.sessions.get(sessionId), sessionId);
     await branch.discard();
     await services.sessions.close(branch);
     await endReaders(sessionId, services);
@@ -157,7 +157,7 @@ export const sessionHandlers = {
       throw new ToolError("invalid_argument", "at and withAt need another session or point to compare with.", {
         hint: "Name it with ?with=; it may be the same session.",
       });
-    if (otherId === undefined) return openBranch(runtime.sessions.get(sessionId), sessionId).diff();
+    if (otherId === undefined) return checkOpenBranch(runtime.sessions.get(sessionId), sessionId).diff();
     checkSeen(principal, otherId);
     return sessions.use(sessionId, (session) =>
       sessions.use(otherId, (other) => diffSessions(session, other, omitUndefined({ at, otherAt }))),
@@ -186,10 +186,10 @@ export const sessionHandlers = {
     checkSeen(principal, sessionId);
     const open = runtime.sessions.get(sessionId);
     if (open === undefined) await store?.read(sessionId, { limit: 1 });
-    const events = open?.events() ?? (store === undefined ? undefined : readEvents(inSmallPages(store, sessionId)));
+    const events = open?.events() ?? (store === undefined ? undefined : readEvents(readInSmallPages(store, sessionId)));
     if (events === undefined) throw noSession(sessionId);
     const lines = writeRecording(events, { sessionId, exportedAt: clock.wallTime() });
-    return new Response(ReadableStream.from(encoded(lines)), {
+    return new Response(ReadableStream.from(encodeLines(lines)), {
       headers: { "content-type": "application/jsonl", "cache-control": "no-store" },
     });
   },
@@ -198,7 +198,7 @@ export const sessionHandlers = {
     refuseSessionKey(principal);
     if (store === undefined)
       throw new ToolError("unavailable", "The server has no store to import a recording into.", { hint: "Give the runtime a store." });
-    return importRecording(store, limitedText(request.whole(), settings.maxRecordingBytes), {
+    return importRecording(store, readLimitedText(request.toRequestWithBody(), settings.maxRecordingBytes), {
       checkId: checkNewId,
       ...omitUndefined({ id }),
     });
@@ -207,12 +207,12 @@ export const sessionHandlers = {
 
 /** Revokes the keys and ends the streams of a removed session: a later session with its id is a different one. */
 async function endReaders(sessionId: string, { access, events }: ApiServices): Promise<void> {
-  events.removed(sessionId);
+  events.endStreamsOf(sessionId);
   await access.revokeKeysOf(sessionId);
 }
 
 /** Whether the id and the title of a session contain all the words, each in either, in any order, ignoring case. */
-function searchFor(q: string): (session: ApiSession) => boolean {
+function createSearchFilter(q: string): (session: ApiSession) => boolean {
   const words = q.toLowerCase().split(/\s+/u);
   return ({ id, title = "" }) => {
     const text = `${id}\n${title}`.toLowerCase();
@@ -232,28 +232,28 @@ export async function eventsOf(
 }
 
 /** A log that is read in small pages, so that a client that reads slowly keeps little of it in memory. */
-function inSmallPages(store: Store, sessionId: string): ReadableLog {
+function readInSmallPages(store: Store, sessionId: string): ReadableLog {
   return { sessionId, read: (options) => store.read(sessionId, { ...options, limit: EXPORTED_AT_ONCE }) };
 }
 
 /** Adds a new session or branch to the pool. @throws ToolError `duplicate` if another session has the id */
-async function begun(
+async function startSession(
   id: string | undefined,
   { sessions, store }: Pick<ApiServices, "sessions" | "store">,
   begin: () => RuntimeSession | Promise<RuntimeSession>,
 ): Promise<ApiSession> {
   try {
     const session = await begin();
-    if (store !== undefined) await takenIn(session);
-    sessions.hold(session);
-    return shownOpen(session);
+    if (store !== undefined) await waitUntilStored(session);
+    sessions.add(session);
+    return toApiSession(session);
   } catch (thrown: unknown) {
-    throw inTermsOfRoutes(thrown, id);
+    throw toApiError(thrown, id);
   }
 }
 
 /** Resolves when the session is in the store, because the next request for it may go to another process. */
-async function takenIn(session: RuntimeSession): Promise<void> {
+async function waitUntilStored(session: RuntimeSession): Promise<void> {
   try {
     await session.snapshot();
   } catch (thrown: unknown) {
@@ -262,7 +262,7 @@ async function takenIn(session: RuntimeSession): Promise<void> {
   }
 }
 
-function openBranch(session: RuntimeSession | undefined, id: string): RuntimeSession {
+function checkOpenBranch(session: RuntimeSession | undefined, id: string): RuntimeSession {
   if (session?.parent !== undefined) return session;
   throw session === undefined
     ? noSession(id)
@@ -271,7 +271,7 @@ function openBranch(session: RuntimeSession | undefined, id: string): RuntimeSes
       });
 }
 
-function shownOpen(session: RuntimeSession): ApiSession {
+function toApiSession(session: RuntimeSession): ApiSession {
   const { id, length, parent, simulated } = session;
   return {
     id,
@@ -282,7 +282,7 @@ function shownOpen(session: RuntimeSession): ApiSession {
   };
 }
 
-function shownStored(
+function toStoredApiSession(
   { sessionId, length, createdAt, updatedAt, parent, openedBy, openedIn, damage }: StoredSession,
   open: RuntimeSession | undefined,
 ): ApiSession {
@@ -296,7 +296,7 @@ function shownStored(
   };
 }
 
-async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array, void, undefined> {
+async function* encodeLines(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array, void, undefined> {
   const encoder = new TextEncoder();
   for await (const line of lines) yield encoder.encode(line);
 }

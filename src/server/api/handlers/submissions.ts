@@ -1,10 +1,10 @@
 /** Batches of calls that requests began, and their results for requests that did not wait for them. */
 import type { Clock, Ids } from "../../../core/ports.ts";
-import type { WholeAnswer } from "../../http/whole-answer.ts";
-import { WorkUnderWay } from "../work-under-way.ts";
+import type { TextResponse } from "../../http/whole-answer.ts";
+import { WorkInProgress } from "../work-under-way.ts";
 
 /** The outcome of a batch: its response, or the error of a batch that failed as a whole. */
-type Outcome = { readonly answer: WholeAnswer } | { readonly thrown: unknown };
+type Outcome = { readonly answer: TextResponse } | { readonly thrown: unknown };
 
 interface Submission {
   readonly principalId: string;
@@ -16,17 +16,17 @@ interface Submission {
 /** How long results are kept after the end of their batch, in milliseconds. */
 const KEPT_MS = 600_000;
 /** Total size of kept results; beyond it, the oldest are dropped early. */
-const MAX_KEPT_BYTES = 64 * 1024 * 1024;
+const MAX_RETAINED_BYTES = 64 * 1024 * 1024;
 
 /** A batch as its request sees it: ended, or with an id to ask for it later. */
-export type Waited = { readonly outcome: Outcome } | { readonly submissionId: string };
+export type BatchState = { readonly outcome: Outcome } | { readonly submissionId: string };
 
 export class Submissions {
   readonly #clock: Clock;
   readonly #ids: Ids;
   readonly #byId = new Map<string, Submission>();
-  #keptBytes = 0;
-  readonly #running = new WorkUnderWay();
+  #retainedBytes = 0;
+  readonly #running = new WorkInProgress();
 
   constructor({ clock, ids }: { readonly clock: Clock; readonly ids: Ids }) {
     this.#clock = clock;
@@ -38,38 +38,38 @@ export class Submissions {
   }
 
   /** Begins a batch, and waits for it for `waitMs`. */
-  async run(principalId: string, waitMs: number, work: () => Promise<WholeAnswer>): Promise<Waited> {
+  async run(principalId: string, waitMs: number, work: () => Promise<TextResponse>): Promise<BatchState> {
     const ended = work().then(
       (answer): Outcome => (submission.outcome = { answer }),
       (thrown: unknown): Outcome => (submission.outcome = { thrown }),
     );
-    const submission: Submission = { principalId, ended: this.#running.watch(ended), outcome: undefined };
+    const submission: Submission = { principalId, ended: this.#running.track(ended), outcome: undefined };
     const outcome = await this.#wait(submission, waitMs, undefined);
     if (outcome !== undefined) return { outcome };
     const submissionId = this.#ids.next("submission");
     this.#byId.set(submissionId, submission);
-    void ended.then((late) => this.#keep(submissionId, submission, bytesOf(late)));
+    void ended.then((late) => this.#retain(submissionId, submission, bytesOf(late)));
     return { submissionId };
   }
 
   /** Keeps a result. If the total is too large, older results of the same principal are dropped before those of others. */
-  #keep(submissionId: string, submission: Submission, bytes: number): void {
-    this.#clock.timer(() => this.#forget(submissionId), KEPT_MS, { background: true });
-    this.#keptBytes += bytes;
-    if (this.#keptBytes <= MAX_KEPT_BYTES) return;
+  #retain(submissionId: string, submission: Submission, bytes: number): void {
+    this.#clock.timer(() => this.#drop(submissionId), KEPT_MS, { background: true });
+    this.#retainedBytes += bytes;
+    if (this.#retainedBytes <= MAX_RETAINED_BYTES) return;
     const others = [...this.#byId].filter(([, one]) => one !== submission && one.outcome !== undefined);
     const isOwn = ([, { principalId }]: (typeof others)[number]): boolean => principalId === submission.principalId;
     for (const [id] of [...others.filter(isOwn), ...others.filter((one) => !isOwn(one))]) {
-      if (this.#keptBytes <= MAX_KEPT_BYTES) return;
-      this.#forget(id);
+      if (this.#retainedBytes <= MAX_RETAINED_BYTES) return;
+      this.#drop(id);
     }
   }
 
-  #forget(submissionId: string): void {
+  #drop(submissionId: string): void {
     const outcome = this.#byId.get(submissionId)?.outcome;
     if (outcome === undefined) return;
     this.#byId.delete(submissionId);
-    this.#keptBytes -= bytesOf(outcome);
+    this.#retainedBytes -= bytesOf(outcome);
   }
 
   /** Resolves when no batch runs. */
@@ -81,7 +81,7 @@ export class Submissions {
   async wait(
     submissionId: string,
     { principalId, waitMs, signal }: { readonly principalId: string; readonly waitMs: number; readonly signal: AbortSignal },
-  ): Promise<Waited | undefined> {
+  ): Promise<BatchState | undefined> {
     const submission = this.#byId.get(submissionId);
     if (submission === undefined || submission.principalId !== principalId) return undefined;
     const outcome = await this.#wait(submission, waitMs, signal);

@@ -15,24 +15,24 @@ export const toolHandlers = {
     const all = q === undefined ? registry.list(toolset) : registry.search({ text: q }).filter(isListed);
     const found = visibleTools({ list: () => all }, access.visibilityOf(principal));
     const { page, ...next } = pageOf(found, Number(cursor), limit);
-    return { tools: page.map(shownTool), ...next };
+    return { tools: page.map(toApiTool), ...next };
   },
 
-  getTool: (request, services) => shownTool(offered(request, services)),
+  getTool: (request, services) => toApiTool(findOfferedTool(request, services)),
 
   async checkTool(request, services) {
-    const { valid, errors, warnings, input: repaired } = await offered(request, services).validate(request.body.input);
+    const { valid, errors, warnings, input: repaired } = await findOfferedTool(request, services).validate(request.body.input);
     return { valid, errors, warnings, ...(repaired === undefined ? {} : { input: repaired }) };
   },
 } satisfies Partial<Handlers>;
 
-function shownTool(registered: RegisteredTool): ApiTool {
+function toApiTool(registered: RegisteredTool): ApiTool {
   const { toolset, tool } = registered;
   return { ...toolDefinition(registered), toolset: toolset.name, effect: effectWord(registered), mode: tool.mode ?? "direct" };
 }
 
 /** Finds a listed tool; tools that are denied, blocked or disabled are not found. @throws ToolError `not_found` */
-function offered(
+function findOfferedTool(
   { runtime: { registry }, principal, params: { toolName: name } }: Pick<RequestOf<"getTool">, "runtime" | "principal" | "params">,
   { access }: ApiServices,
 ): RegisteredTool {

@@ -1,7 +1,7 @@
 /** Handlers of the routes for upstream MCP servers that users log in to. */
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
-import { untilAborted } from "../../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { ApiRequest } from "../requests/api-request.ts";
 import type { ApiServices, Handlers } from "../services.ts";
@@ -18,7 +18,7 @@ export const upstreamHandlers = {
     const { logins } = services;
     const upstream = await upstreamOf(request, services);
     if (upstream.loggedIn || logins === undefined) return stateOf(upstream);
-    return { ...stateOf(upstream), address: await untilAborted(logins.begin(upstream.server, principal.id), signal) };
+    return { ...stateOf(upstream), address: await rejectOnAbort(logins.begin(upstream.server, principal.id), signal) };
   },
 
   async logOutOfUpstream(request, services) {

@@ -11,9 +11,9 @@ export interface SentRequest extends HeadRequest {
   /** Reads the body; undefined if it is larger than `maxBytes`. */
   text(maxBytes: number): Promise<string | undefined>;
   /** The request as a `Request`, with its unread body. */
-  whole(): Request;
+  toRequestWithBody(): Request;
   /** The same request with its body counted: at once if its length is declared, otherwise as it is read. */
-  counted(count: Count): SentRequest;
+  countBody(count: Count): SentRequest;
 }
 
 /** A request validated against the schemas of its route, so that a handler need not check fields again. */

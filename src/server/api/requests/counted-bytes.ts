@@ -1,19 +1,19 @@
 /** Counts the bytes of requests and responses. */
-import { keepWith } from "../../../core/base/keep-with.ts";
+import { retainWith } from "../../../core/base/keep-with.ts";
 import type { HeaderReader } from "../../http/request-head.ts";
-import { WholeAnswer } from "../../http/whole-answer.ts";
+import { TextResponse } from "../../http/whole-answer.ts";
 
 export type Count = (bytes: number) => void;
 
 /** Counts the body of a request: at once if its length is declared, otherwise as it is read. */
-export function countedRequest(request: Request, count: Count): Request {
+export function countRequestBody(request: Request, count: Count): Request {
   const { body, headers } = request;
   if (body === null) return request;
   const declared = declaredLength(headers);
   if (declared === undefined) {
-    const sent = { method: request.method, body: counted(body, count), duplex: "half", keepalive: false } as const;
+    const sent = { method: request.method, body: countStream(body, count), duplex: "half", keepalive: false } as const;
     const copy = new Request(request, sent);
-    keepWith(request, copy);
+    retainWith(request, copy);
     return copy;
   }
   count(declared);
@@ -21,17 +21,17 @@ export function countedRequest(request: Request, count: Count): Request {
 }
 
 /** Counts the body of a response, in the same way. */
-export function countedResponse(response: Response, count: Count): Response {
+export function countResponseBody(response: Response, count: Count): Response {
   const { body, headers } = response;
   if (body === null) return response;
   const declared = declaredLength(headers);
-  if (declared === undefined) return new Response(counted(body, count), response);
+  if (declared === undefined) return new Response(countStream(body, count), response);
   count(declared);
   return response;
 }
 
 /** Returns the same response; `ended` is called once its body was read to the end, failed or was cancelled. */
-export function endedResponse(response: Response, ended: () => void): Response {
+export function notifyWhenRead(response: Response, ended: () => void): Response {
   const { body } = response;
   if (body === null) {
     ended();
@@ -48,13 +48,13 @@ export function declaredLength(headers: HeaderReader): number | undefined {
 }
 
 /** Counts the body of an API response. */
-export function countedAnswer(answer: WholeAnswer | Response, count: Count): WholeAnswer | Response {
-  if (!(answer instanceof WholeAnswer)) return countedResponse(answer, count);
+export function countAnswerBody(answer: TextResponse | Response, count: Count): TextResponse | Response {
+  if (!(answer instanceof TextResponse)) return countResponseBody(answer, count);
   count(answer.bytes);
   return answer;
 }
 
-function counted(body: ReadableStream<Uint8Array>, count: Count): ReadableStream<Uint8Array> {
+function countStream(body: ReadableStream<Uint8Array>, count: Count): ReadableStream<Uint8Array> {
   return body.pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {

@@ -2,10 +2,10 @@
 import { API } from "../../api.ts";
 import type { DirectHandler, DirectRequest } from "../../http/direct.ts";
 import type { RequestHead } from "../../http/request-head.ts";
-import { clientGone } from "../../http/body.ts";
-import { distrustOf, type Trusted } from "../../http/guard.ts";
+import { clientGoneError } from "../../http/body.ts";
+import { findDistrust, type Trusted } from "../../http/guard.ts";
 import { plainHeaders, type securityHeaders } from "../../http/security-headers.ts";
-import { WholeAnswer } from "../../http/whole-answer.ts";
+import { TextResponse } from "../../http/whole-answer.ts";
 import { acceptsStream } from "./accepts-stream.ts";
 import type { SentRequest } from "./api-request.ts";
 import { declaredLength, type Count } from "./counted-bytes.ts";
@@ -22,26 +22,26 @@ export function directApi(
 ): DirectHandler {
   return {
     headers: plainHeaders(trusted),
-    take(head) {
+    match(head) {
       if (!PLAIN.test(head.url) || head.method === "HEAD" || head.headers.get("origin") !== null) return undefined;
       const found = router.find(head);
-      if (found === undefined || !isJson(API[found.id], head) || distrustOf(head, trusted) !== undefined) return undefined;
+      if (found === undefined || !isJsonExchange(API[found.id], head) || findDistrust(head, trusted) !== undefined) return undefined;
       return async (request, read, reply) => {
-        const answer = await router.answer(found, new ReadOnce(request, read));
-        if (answer instanceof WholeAnswer) reply.whole(answer);
-        else await reply.response(await secured(request.toRequest(), () => Promise.resolve(answer)), request.signal);
+        const answer = await router.answer(found, new DirectSentRequest(request, read));
+        if (answer instanceof TextResponse) reply.sendText(answer);
+        else await reply.sendResponse(await secured(request.toRequest(), () => Promise.resolve(answer)), request.signal);
         return true;
       };
     },
   };
 }
 
-function isJson({ answerType, bodyType, streams }: Route, head: RequestHead): boolean {
+function isJsonExchange({ answerType, bodyType, streams }: Route, head: RequestHead): boolean {
   return answerType === undefined && bodyType === undefined && !(streams === true && acceptsStream(head));
 }
 
 /** A request whose body has a declared length, or that has no body. */
-class ReadOnce implements SentRequest {
+class DirectSentRequest implements SentRequest {
   readonly #request: DirectRequest;
   readonly #read: () => Promise<string | undefined>;
 
@@ -73,7 +73,7 @@ class ReadOnce implements SentRequest {
   async text(maxBytes: number): Promise<string | undefined> {
     if ((declaredLength(this.headers) ?? 0) > maxBytes) return undefined;
     const text = await this.#read();
-    if (text === undefined) throw clientGone();
+    if (text === undefined) throw clientGoneError();
     return text;
   }
 
@@ -81,11 +81,11 @@ class ReadOnce implements SentRequest {
     return this.#request.toRequest();
   }
 
-  whole(): Request {
-    return this.#request.whole();
+  toRequestWithBody(): Request {
+    return this.#request.toRequestWithBody();
   }
 
-  counted(count: Count): SentRequest {
+  countBody(count: Count): SentRequest {
     const length = declaredLength(this.headers);
     if (length !== undefined) count(length);
     return this;

@@ -1,15 +1,15 @@
 /** Answers platform `Request`s by the table of routes. */
 import { addressOf } from "../../http/client-address.ts";
 import { readBody } from "../../http/body.ts";
-import { WholeAnswer } from "../../http/whole-answer.ts";
+import { TextResponse } from "../../http/whole-answer.ts";
 import type { SentRequest } from "./api-request.ts";
-import { countedRequest, type Count } from "./counted-bytes.ts";
+import { countRequestBody, type Count } from "./counted-bytes.ts";
 import type { ApiRouter } from "./router.ts";
 
 export async function answerFetch(router: ApiRouter, request: Request): Promise<Response> {
   const found = router.find(request);
-  const answer = found === undefined ? router.nothingAt(request) : await router.answer(found, new FetchRequest(request));
-  const response = answer instanceof WholeAnswer ? answer.toResponse() : answer;
+  const answer = found === undefined ? router.notFound(request) : await router.answer(found, new FetchRequest(request));
+  const response = answer instanceof TextResponse ? answer.toResponse() : answer;
   if (request.method !== "HEAD") return response;
   await response.body?.cancel(); // such as an event stream, which nothing reads
   return new Response(null, response);
@@ -50,11 +50,11 @@ class FetchRequest implements SentRequest {
     return this.#request;
   }
 
-  whole(): Request {
+  toRequestWithBody(): Request {
     return this.#request;
   }
 
-  counted(count: Count): SentRequest {
-    return new FetchRequest(countedRequest(this.#request, count));
+  countBody(count: Count): SentRequest {
+    return new FetchRequest(countRequestBody(this.#request, count));
   }
 }

@@ -25,27 +25,27 @@ export interface Destination {
  *
  * @throws ToolError `unavailable` if that process cannot be reached, or no process has the place; as a rejection
  */
-export async function forwarded(
+export async function forwardRequest(
   id: OperationId,
   request: SentRequest,
   to: Destination,
   services: ApiServices,
 ): Promise<Response | undefined> {
   const { inSession, query = {} }: Route = API[id];
-  const { store, runtime, passedOn } = services;
+  const { store, runtime, forwardedWork } = services;
   if (store === undefined || wasForwarded(request)) return undefined;
   if (inSession === true && to.sessionId !== undefined) {
     if (isOpenHere(to.sessionId, services)) return undefined;
-    const owner = await services.sessions.stored(to.sessionId);
+    const owner = await services.sessions.findStored(to.sessionId);
     if (owner?.openedAt !== undefined) {
       const process = { id: owner.openedIn, address: owner.openedAt };
-      return passedOn.watch(sendToProcess(request, { process, what: "The session is open", body: to.body }, services));
+      return forwardedWork.track(sendToProcess(request, { process, what: "The session is open", body: to.body }, services));
     }
     if (owner?.openedBy !== undefined) return undefined;
   }
   if (to.place === undefined || !Object.hasOwn(query, "place") || runtime.places.includes(to.place)) return undefined;
-  const process = await processWithPlace(to.place, store);
-  return passedOn.watch(sendToProcess(request, { process, what: "The place is", body: to.body }, services));
+  const process = await findProcessWithPlace(to.place, store);
+  return forwardedWork.track(sendToProcess(request, { process, what: "The place is", body: to.body }, services));
 }
 
 /** Whether the session is open here. A session that another process took over may remain here until it is dropped; it is not open here. */
@@ -55,14 +55,14 @@ function isOpenHere(sessionId: string, { runtime }: Pick<ApiServices, "runtime">
 }
 
 /** The address of the other process that has the session open; undefined if it is open here or nowhere, or that process announced no address. */
-export async function ownerAddress(sessionId: string, services: Pick<ApiServices, "runtime" | "sessions">): Promise<string | undefined> {
+export async function findOwnerAddress(sessionId: string, services: Pick<ApiServices, "runtime" | "sessions">): Promise<string | undefined> {
   if (isOpenHere(sessionId, services)) return undefined;
-  return (await services.sessions.stored(sessionId))?.openedAt;
+  return (await services.sessions.findStored(sessionId))?.openedAt;
 }
 
-export interface AnswerElsewhereOptions extends Omit<SendOptions, "process"> {
+export interface AskProcessesOptions extends Omit<SendOptions, "process"> {
   /** Whether a successful response is the wanted one. @default every one is */
-  readonly fits?: (answer: Response) => Promise<boolean>;
+  readonly accepts?: (answer: Response) => Promise<boolean>;
 }
 
 /**
@@ -71,17 +71,17 @@ export interface AnswerElsewhereOptions extends Omit<SendOptions, "process"> {
  *
  * @throws ToolError `unavailable` if none has one and some process could not be asked, as a rejection
  */
-export async function answerElsewhere(
+export async function askOtherProcesses(
   request: SentRequest,
   services: ApiServices,
-  { fits, ...options }: AnswerElsewhereOptions,
+  { accepts, ...options }: AskProcessesOptions,
 ): Promise<Response | undefined> {
   const { store } = services;
   if (store === undefined || wasForwarded(request)) return undefined;
-  const asked = (await reachedProcesses(store)).map((process) => sendToProcess(request, { ...options, process }, services));
+  const asked = (await listReachableProcesses(store)).map((process) => sendToProcess(request, { ...options, process }, services));
   const found = asked.map(async (sent) => {
     const answer = await sent;
-    if (answer.ok && (fits === undefined || (await fits(answer.clone())))) return answer;
+    if (answer.ok && (accepts === undefined || (await accepts(answer.clone())))) return answer;
     throw new Error("That process does not have it.");
   });
   const first = await Promise.any(found).catch(() => undefined);
@@ -94,7 +94,7 @@ export async function answerElsewhere(
  * The other living processes of the store with an address, the latest process of each address: a killed process seems alive for a while, and its
  * address may already belong to the process that replaced it, such as this one.
  */
-async function reachedProcesses(store: Store): Promise<readonly Reached[]> {
+async function listReachableProcesses(store: Store): Promise<readonly Reached[]> {
   const living = (await store.processes()).filter(({ alive }) => alive);
   const byAddress = new Map<string, StoredProcess>();
   for (const one of living.toSorted((a, b) => Number(a.own) - Number(b.own) || (a.startedAt ?? 0) - (b.startedAt ?? 0)))
@@ -103,7 +103,7 @@ async function reachedProcesses(store: Store): Promise<readonly Reached[]> {
 }
 
 /** Finds a process with a place. @throws ToolError `unavailable`, as a rejection */
-async function processWithPlace(place: string, store: Store): Promise<Reached> {
+async function findProcessWithPlace(place: string, store: Store): Promise<Reached> {
   const having = (await store.processes()).filter(({ alive, places }) => alive && places?.includes(place) === true);
   const [found] = having.flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }]));
   if (found !== undefined) return found;

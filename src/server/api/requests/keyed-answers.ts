@@ -1,6 +1,6 @@
 /** Runs requests with an `Idempotency-Key` once, and repeats their first answer. */
 import { hash } from "node:crypto";
-import { KEYED_REQUEST_KEPT_MS, type AccessStore, type KeyedRequest, type RequestHold } from "../../../core/access-store.ts";
+import { KEYED_REQUEST_RETENTION_MS, type AccessStore, type KeyedRequest, type RequestHold } from "../../../core/access-store.ts";
 import { canonicalJson } from "../../../core/base/canonical-json.ts";
 import { isJsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
@@ -10,23 +10,23 @@ import { API, type OperationId } from "../../api.ts";
 import type { Principal } from "../../auth/principal.ts";
 import type { RequestHead } from "../../http/request-head.ts";
 import { HttpError } from "../../http/http-error.ts";
-import { pause } from "../../../processes/pause.ts";
-import { WholeAnswer } from "../../http/whole-answer.ts";
-import type { ReadRequest } from "./read-request.ts";
+import { sleep } from "../../../processes/pause.ts";
+import { TextResponse } from "../../http/whole-answer.ts";
+import type { RequestParts } from "./read-request.ts";
 import type { Route } from "./route.ts";
 import type { SessionIdentities } from "../sessions/session-identities.ts";
 
-interface Asked {
+interface KeyedApiRequest {
   readonly id: OperationId;
   readonly principal: Principal;
   readonly request: RequestHead;
-  readonly read: ReadRequest;
+  readonly read: RequestParts;
 }
 
-type Answer = WholeAnswer | Response;
+type Answer = TextResponse | Response;
 
 /** The first answer to a keyed request, as it is stored. */
-interface Kept {
+interface StoredAnswer {
   readonly status: number;
   readonly headers: readonly (readonly [string, string])[];
   readonly body: string;
@@ -36,7 +36,7 @@ interface Kept {
 const BEAT_MS = 5_000;
 const SILENT_MS = 15_000;
 /** How often to check whether the same request has ended in another process, in milliseconds. */
-const LOOK_MS = 100;
+const POLL_MS = 100;
 
 const HEADER = "idempotency-key";
 const MAX_KEY_LENGTH = 255;
@@ -66,10 +66,10 @@ export interface KeyedAnswersOptions {
  */
 export class KeyedAnswers {
   readonly #options: KeyedAnswersOptions;
-  readonly #running = new Map<string, { readonly fingerprint: string; readonly ended: Promise<Ended> }>();
+  readonly #running = new Map<string, { readonly fingerprint: string; readonly ended: Promise<AttemptEnd> }>();
   /** Holders of attempts that have ended here but could not be released in the store; other attempts do not wait for them. */
-  readonly #left = new Set<string>();
-  #forgotAt: number | undefined;
+  readonly #unreleasedHolders = new Set<string>();
+  #deletedAt: number | undefined;
 
   constructor(options: KeyedAnswersOptions) {
     this.#options = options;
@@ -80,31 +80,31 @@ export class KeyedAnswers {
    * @param work gets the scoped key; undefined without a key.
    * @throws ToolError `conflict`, `invalid_argument`; as the work
    */
-  async answer(keyed: Asked, work: (key: string | undefined) => Promise<Answer>): Promise<Answer> {
+  async answer(keyed: KeyedApiRequest, work: (key: string | undefined) => Promise<Answer>): Promise<Answer> {
     const given = keyed.request.headers.get(HEADER);
     if (given === null) return work(undefined);
     checkKey(given);
     const scoped = scopedKey(given, keyed);
-    const key = await this.#recordKey(scoped, keyed.read);
+    const key = await this.#storedKeyOf(scoped, keyed.read);
     const fingerprint = hash("sha256", canonicalJson([keyed.read.params, keyed.read.query, keyed.read.body ?? null]));
     const running = this.#running.get(key);
     if (running !== undefined) {
-      if (running.fingerprint !== fingerprint) throw otherContent();
-      return replayed((await running.ended).kept);
+      if (running.fingerprint !== fingerprint) throw differentContentError();
+      return toReplay((await running.ended).storedAnswer);
     }
     const ended = this.#run({ key, scoped, fingerprint, keyed }, () => work(scoped));
     this.#running.set(key, { fingerprint, ended });
     try {
-      const { kept, isOwn } = await ended;
-      if (key !== scoped && ENDS_SESSION.has(keyed.id)) await this.#keepMoved({ key: scoped, fingerprint, keyed }, kept);
-      return isOwn ? answerOf(kept) : replayed(kept);
+      const { storedAnswer, isOwn } = await ended;
+      if (key !== scoped && ENDS_SESSION.has(keyed.id)) await this.#storeUnderKey({ key: scoped, fingerprint, keyed }, storedAnswer);
+      return isOwn ? answerOf(storedAnswer) : toReplay(storedAnswer);
     } finally {
       this.#running.delete(key);
     }
   }
 
   /** The key of the record. It includes the session's identity, so that answers of a removed session are not found for the next one with its id. */
-  async #recordKey(scoped: string, { params, body }: ReadRequest): Promise<string> {
+  async #storedKeyOf(scoped: string, { params, body }: RequestParts): Promise<string> {
     const { agentName } = params;
     const { sessionId } =
       typeof agentName === "string"
@@ -114,19 +114,19 @@ export class KeyedAnswers {
     return identity === undefined ? scoped : hash("sha256", canonicalJson([scoped, identity]));
   }
 
-  async #run({ key, scoped, fingerprint, keyed }: Attempt & { readonly scoped: string }, work: () => Promise<Answer>): Promise<Ended> {
-    this.#forget();
-    return this.#held(key, async (hold) => {
-      const known = await this.#begin({ ...hold, fingerprint, keyed });
-      if (known !== undefined && known.fingerprint !== fingerprint) throw otherContent();
-      if (known?.answer !== undefined) return { kept: keptOf(known.answer), isOwn: false, isFree: true };
-      const stopBeats = this.#beat(hold);
+  async #run({ key, scoped, fingerprint, keyed }: Attempt & { readonly scoped: string }, work: () => Promise<Answer>): Promise<AttemptEnd> {
+    this.#deleteExpired();
+    return this.#withHold(key, async (hold) => {
+      const known = await this.#claim({ ...hold, fingerprint, keyed });
+      if (known !== undefined && known.fingerprint !== fingerprint) throw differentContentError();
+      if (known?.answer !== undefined) return { storedAnswer: keptOf(known.answer), isOwn: false, isReleased: true };
+      const stopBeats = this.#startHeartbeat(hold);
       try {
-        const kept = await written(await work());
-        if (kept.status === 202) return { kept, isOwn: true }; // not an end result; a repetition runs it again
+        const storedAnswer = await toStoredAnswer(await work());
+        if (storedAnswer.status === 202) return { storedAnswer, isOwn: true }; // not an end result; a repetition runs it again
         // the session may have been created by another request after this one had looked it up
-        const lasting = key === scoped ? await this.#recordKey(scoped, keyed.read).catch(() => key) : key;
-        return lasting === key ? await this.#keep({ key, keyed }, kept) : await this.#keepMoved({ key: lasting, fingerprint, keyed }, kept);
+        const lasting = key === scoped ? await this.#storedKeyOf(scoped, keyed.read).catch(() => key) : key;
+        return lasting === key ? await this.#storeAnswer({ key, keyed }, storedAnswer) : await this.#storeUnderKey({ key: lasting, fingerprint, keyed }, storedAnswer);
       } finally {
         stopBeats();
       }
@@ -137,45 +137,45 @@ export class KeyedAnswers {
    * Runs work while holding the request. A request that failed, has not ended, or whose answer could not be kept is released, and can begin again at
    * once. The store itself releases a request when it keeps the answer.
    */
-  async #held(key: string, work: (hold: Hold) => Promise<Ended>): Promise<Ended> {
+  async #withHold(key: string, work: (hold: Hold) => Promise<AttemptEnd>): Promise<AttemptEnd> {
     const { access, ids, log } = this.#options;
     const hold = { key, holder: ids.next("holder") };
     let isFree = false;
     try {
       const ended = await work(hold);
-      isFree = ended.isFree === true;
+      isFree = ended.isReleased === true;
       return ended;
     } finally {
       if (!isFree)
         await access.releaseRequest(hold).catch((thrown: unknown) => {
-          this.#left.add(hold.holder);
+          this.#unreleasedHolders.add(hold.holder);
           log.warn(`A request could not be released: ${describeThrown(thrown)}`);
         });
     }
   }
 
   /** Claims the request. undefined if it must run here; otherwise its record, with an answer or with other content. */
-  async #begin({ keyed, ...request }: Attempt & { readonly holder: string }): Promise<KeyedRequest | undefined> {
+  async #claim({ keyed, ...request }: Attempt & { readonly holder: string }): Promise<KeyedRequest | undefined> {
     const { access, clock } = this.#options;
-    const patienceMs = knowsItsCalls(keyed) ? 0 : SILENT_MS;
+    const patienceMs = runsCalls(keyed) ? 0 : SILENT_MS;
     let seen: { readonly hold: RequestHold; readonly since: number } | undefined;
     for (;;) {
-      const isSilent = seen !== undefined && (clock.now() - seen.since >= patienceMs || this.#left.has(seen.hold.holder));
+      const isSilent = seen !== undefined && (clock.now() - seen.since >= patienceMs || this.#unreleasedHolders.has(seen.hold.holder));
       const at = clock.wallTime();
       const known = await access.beginRequest({ ...request, at, ...(isSilent && seen !== undefined ? { after: seen.hold } : {}) });
       if (known?.hold === undefined || known.fingerprint !== request.fingerprint) {
-        if (known === undefined && isSilent && seen !== undefined) this.#left.delete(seen.hold.holder);
+        if (known === undefined && isSilent && seen !== undefined) this.#unreleasedHolders.delete(seen.hold.holder);
         return known;
       }
       const { hold } = known;
       if (seen === undefined || seen.hold.holder !== hold.holder || seen.hold.beats !== hold.beats) seen = { hold, since: clock.now() };
       // the wait continues if the client disconnects, since others may be waiting for the same request
-      if (patienceMs > 0 && !this.#left.has(hold.holder)) await pause(clock, LOOK_MS, undefined, { background: true });
+      if (patienceMs > 0 && !this.#unreleasedHolders.has(hold.holder)) await sleep(clock, POLL_MS, undefined, { background: true });
     }
   }
 
   /** Sends heartbeats to other processes while this one works on a request. Returns a function that stops them. */
-  #beat(hold: Hold): () => void {
+  #startHeartbeat(hold: Hold): () => void {
     const { access, clock, log } = this.#options;
     let cancel = (): void => {};
     const plan = (): void => {
@@ -198,53 +198,53 @@ export class KeyedAnswers {
    * @throws ToolError `unavailable` if it could not be kept and a repetition does nothing twice; otherwise the answer is returned although it was not
    * kept
    */
-  async #keep({ key, keyed }: Pick<Attempt, "key" | "keyed">, kept: Kept): Promise<Ended> {
+  async #storeAnswer({ key, keyed }: Pick<Attempt, "key" | "keyed">, storedAnswer: StoredAnswer): Promise<AttemptEnd> {
     const { access, log } = this.#options;
-    const answer = JSON.stringify(kept);
+    const answer = JSON.stringify(storedAnswer);
     try {
       const first = (await access.answerRequest({ key, answer })) ?? answer;
-      return { kept: first === answer ? kept : keptOf(first), isOwn: first === answer, isFree: true };
+      return { storedAnswer: first === answer ? storedAnswer : keptOf(first), isOwn: first === answer, isReleased: true };
     } catch (thrown: unknown) {
-      if (knowsItsCalls(keyed)) throw notKept(thrown);
+      if (runsCalls(keyed)) throw notStoredError(thrown);
       log.warn(`An answer could not be kept: ${describeThrown(thrown)}`);
-      return { kept, isOwn: true };
+      return { storedAnswer, isOwn: true };
     }
   }
 
   /** Keeps an answer under another key than its request began with, because the session was created or removed meanwhile. */
-  async #keepMoved({ key, fingerprint, keyed }: Attempt, kept: Kept): Promise<Ended> {
+  async #storeUnderKey({ key, fingerprint, keyed }: Attempt, storedAnswer: StoredAnswer): Promise<AttemptEnd> {
     const { access, clock, log } = this.#options;
-    const ended = await this.#held(key, async (hold) => {
+    const ended = await this.#withHold(key, async (hold) => {
       try {
         const known = await access.beginRequest({ ...hold, fingerprint, at: clock.wallTime() });
-        if (known !== undefined && known.fingerprint !== fingerprint) return { kept, isOwn: true }; // that record keeps its own answer
+        if (known !== undefined && known.fingerprint !== fingerprint) return { storedAnswer, isOwn: true }; // that record keeps its own answer
       } catch (thrown: unknown) {
-        if (knowsItsCalls(keyed)) throw notKept(thrown);
+        if (runsCalls(keyed)) throw notStoredError(thrown);
         log.warn(`An answer could not be kept: ${describeThrown(thrown)}`);
       }
-      return this.#keep({ key, keyed }, kept);
+      return this.#storeAnswer({ key, keyed }, storedAnswer);
     });
-    return { kept: ended.kept, isOwn: ended.isOwn };
+    return { storedAnswer: ended.storedAnswer, isOwn: ended.isOwn };
   }
 
   /** Deletes expired answers, once an hour. */
-  #forget(): void {
+  #deleteExpired(): void {
     const { access, clock, log } = this.#options;
-    if (this.#forgotAt !== undefined && clock.now() - this.#forgotAt < FORGET_EVERY_MS) return;
-    this.#forgotAt = clock.now();
-    this.#left.clear();
+    if (this.#deletedAt !== undefined && clock.now() - this.#deletedAt < FORGET_EVERY_MS) return;
+    this.#deletedAt = clock.now();
+    this.#unreleasedHolders.clear();
     void access
-      .forgetRequests(clock.wallTime() - KEYED_REQUEST_KEPT_MS)
+      .forgetRequests(clock.wallTime() - KEYED_REQUEST_RETENTION_MS)
       .catch((thrown: unknown) => log.warn(`Old answers could not be removed: ${describeThrown(thrown)}`));
   }
 }
 
-interface Ended {
-  readonly kept: Kept;
+interface AttemptEnd {
+  readonly storedAnswer: StoredAnswer;
   /** Whether it is the answer of this attempt, not one that was kept before. */
   readonly isOwn: boolean;
   /** Whether the request is already released, because its record has an answer. @default false */
-  readonly isFree?: boolean;
+  readonly isReleased?: boolean;
 }
 
 type Hold = Pick<KeyedRequest, "key"> & Pick<RequestHold, "holder">;
@@ -252,7 +252,7 @@ type Hold = Pick<KeyedRequest, "key"> & Pick<RequestHold, "holder">;
 interface Attempt {
   readonly key: string;
   readonly fingerprint: string;
-  readonly keyed: Asked;
+  readonly keyed: KeyedApiRequest;
 }
 
 /** @throws HttpError 400 */
@@ -262,19 +262,19 @@ function checkKey(key: string): void {
 }
 
 /** The key scoped to its principal, route and path parameters. */
-function scopedKey(key: string, { id, principal, read: { params } }: Asked): string {
+function scopedKey(key: string, { id, principal, read: { params } }: KeyedApiRequest): string {
   return hash("sha256", canonicalJson([principal.id, id, params, key]));
 }
 
 /** @throws ToolError `corrupt_record` */
-function keptOf(text: string): Kept {
+function keptOf(text: string): StoredAnswer {
   const value: JsonValue = parseJson(text, { maxDepth: 8, maxChars: Infinity });
   if (isJsonObject(value) && typeof value["status"] === "number" && Array.isArray(value["headers"]) && typeof value["body"] === "string")
-    return value as unknown as Kept; // written by #keep
+    return value as unknown as StoredAnswer; // written by #keep
   throw new ToolError("corrupt_record", "The first answer to this request is damaged.");
 }
 
-async function written(answer: Answer): Promise<Kept> {
+async function toStoredAnswer(answer: Answer): Promise<StoredAnswer> {
   const headers = HEADERS.flatMap((name): [string, string][] => {
     const value = answer instanceof Response ? answer.headers.get(name) : answer.headers[name];
     return value === null || value === undefined ? [] : [[name, value]];
@@ -282,20 +282,20 @@ async function written(answer: Answer): Promise<Kept> {
   return { status: answer.status, headers, body: answer instanceof Response ? await answer.text() : answer.text };
 }
 
-function answerOf({ status, headers, body }: Kept): WholeAnswer {
-  return new WholeAnswer(status, Object.fromEntries(headers), body);
+function answerOf({ status, headers, body }: StoredAnswer): TextResponse {
+  return new TextResponse(status, Object.fromEntries(headers), body);
 }
 
-function replayed(kept: Kept): WholeAnswer {
+function toReplay(kept: StoredAnswer): TextResponse {
   return answerOf(kept).with("idempotency-replayed", "true");
 }
 
 /** Whether the request runs calls: their session knows by the key which of them were made. */
-function knowsItsCalls({ id }: Asked): boolean {
+function runsCalls({ id }: KeyedApiRequest): boolean {
   return (API[id] as Route).mayTakeLong === true;
 }
 
-function notKept(cause: unknown): ToolError {
+function notStoredError(cause: unknown): ToolError {
   return new ToolError("unavailable", `The answer to this request could not be kept: ${describeThrown(cause)}`, {
     retryable: true,
     cause,
@@ -303,7 +303,7 @@ function notKept(cause: unknown): ToolError {
   });
 }
 
-function otherContent(): ToolError {
+function differentContentError(): ToolError {
   return new ToolError("conflict", "This Idempotency-Key was used for a request with other content.", {
     hint: "Use a new key for a new request.",
   });

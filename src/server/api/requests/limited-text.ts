@@ -2,7 +2,7 @@
 import { ToolError } from "../../../core/error.ts";
 
 /** @throws ToolError `too_large` while the body is read */
-export async function* limitedText({ body }: Request, maxBytes: number): AsyncGenerator<string, void, undefined> {
+export async function* readLimitedText({ body }: Request, maxBytes: number): AsyncGenerator<string, void, undefined> {
   if (body === null) return;
   const decoder = new TextDecoder("utf-8");
   let length = 0;

@@ -5,14 +5,14 @@ import type { Clock } from "../../../core/ports.ts";
 import type { ServerSettings } from "../server-settings.ts";
 
 /** Kinds of work whose concurrency is limited. */
-export type Counted = "requests" | "calls" | "streams";
+export type LimitedWork = "requests" | "calls" | "streams";
 
 interface Share {
   readonly requests: number;
   readonly calls: number;
   readonly streams: number;
-  readonly ofRequests: Budget;
-  readonly ofBytes: Budget;
+  readonly requestBudget: Budget;
+  readonly byteBudget: Budget;
 }
 
 type Counts = { -readonly [Name in keyof Share]: Share[Name] };
@@ -20,26 +20,26 @@ type Counts = { -readonly [Name in keyof Share]: Share[Name] };
 const MINUTE_MS = 60_000;
 /** A token bucket: an amount per minute, refilled continuously. */
 class Budget {
-  readonly #most: number;
-  #left: number;
+  readonly #capacity: number;
+  #available: number;
   #at: number;
 
   constructor(most: number, now: number) {
-    this.#most = most;
-    this.#left = most;
+    this.#capacity = most;
+    this.#available = most;
     this.#at = now;
   }
 
   /** Milliseconds until `amount` is available; 0 if it is. */
-  waitFor(amount: number, now: number): number {
-    this.#left = Math.min(this.#most, this.#left + ((now - this.#at) * this.#most) / MINUTE_MS);
+  msUntilAvailable(amount: number, now: number): number {
+    this.#available = Math.min(this.#capacity, this.#available + ((now - this.#at) * this.#capacity) / MINUTE_MS);
     this.#at = now;
-    return this.#left >= amount ? 0 : ((amount - this.#left) * MINUTE_MS) / this.#most;
+    return this.#available >= amount ? 0 : ((amount - this.#available) * MINUTE_MS) / this.#capacity;
   }
 
   /** Spends an amount, also more than is available: work that has begun is not cut off; the next request waits longer. */
   spend(amount: number): void {
-    this.#left -= amount;
+    this.#available -= amount;
   }
 }
 
@@ -60,27 +60,27 @@ export class Limits {
   }
 
   /** Whether `take` would succeed now. */
-  mayTake(principalId: string): boolean {
-    const { ofRequests, ofBytes } = this.#shareOf(principalId);
+  allowsRequest(principalId: string): boolean {
+    const { requestBudget, byteBudget } = this.#shareOf(principalId);
     const now = this.#clock.now();
-    return ofBytes.waitFor(1, now) === 0 && ofRequests.waitFor(1, now) === 0;
+    return byteBudget.msUntilAvailable(1, now) === 0 && requestBudget.msUntilAvailable(1, now) === 0;
   }
 
   /** Counts a request against the principal's requests per minute. @throws ToolError `rate_limited` with the time to wait */
-  take(principalId: string): void {
-    const { ofRequests, ofBytes } = this.#shareOf(principalId);
+  countRequest(principalId: string): void {
+    const { requestBudget, byteBudget } = this.#shareOf(principalId);
     const { maxRequestsPerMinute, maxBytesPerMinute } = this.#settings;
     const now = this.#clock.now();
-    const waitForBytes = ofBytes.waitFor(1, now);
+    const waitForBytes = byteBudget.msUntilAvailable(1, now);
     if (waitForBytes > 0) throw tooMany(`${maxBytesPerMinute} bytes of requests and answers in a minute`, waitForBytes);
-    const waitForRequest = ofRequests.waitFor(1, now);
+    const waitForRequest = requestBudget.msUntilAvailable(1, now);
     if (waitForRequest > 0) throw tooMany(`${maxRequestsPerMinute} requests in a minute`, waitForRequest);
-    ofRequests.spend(1);
+    requestBudget.spend(1);
   }
 
   /** Counts bytes of a request or a response. A principal that is over its limit can send no request until enough time has passed. */
   spendBytes(principalId: string, bytes: number): void {
-    this.#shareOf(principalId).ofBytes.spend(bytes);
+    this.#shareOf(principalId).byteBudget.spend(bytes);
   }
 
   /**
@@ -88,9 +88,9 @@ export class Limits {
    *
    * @throws ToolError `rate_limited` if it exceeds the limit now, `too_large` if it always would
    */
-  begin(principalId: string, what: Counted, count: number = 1): () => void {
+  startWork(principalId: string, what: LimitedWork, count: number = 1): () => void {
     const share = this.#shareOf(principalId);
-    const most = this.#most(what);
+    const most = this.#maxOf(what);
     if (count > most)
       throw new ToolError("too_large", `The request has ${count} ${what}; one principal may have at most ${most} at a time.`);
     if (share[what] + count > most) throw tooMany(`${most} ${what} at a time`, RETRY_MS);
@@ -104,13 +104,13 @@ export class Limits {
   }
 
   /** The amount in progress, over all principals. */
-  total(what: Counted): number {
+  total(what: LimitedWork): number {
     let sum = 0;
     for (const share of this.#shares.values()) sum += share[what];
     return sum;
   }
 
-  #most(what: Counted): number {
+  #maxOf(what: LimitedWork): number {
     const { maxConcurrentRequests, maxConcurrentCalls, maxStreams } = this.#settings;
     return { requests: maxConcurrentRequests, calls: maxConcurrentCalls, streams: maxStreams }[what];
   }
@@ -129,8 +129,8 @@ export class Limits {
   #newShare(): Counts {
     const { maxRequestsPerMinute, maxBytesPerMinute } = this.#settings;
     const now = this.#clock.now();
-    const [ofRequests, ofBytes] = [new Budget(maxRequestsPerMinute, now), new Budget(maxBytesPerMinute, now)];
-    return { requests: 0, calls: 0, streams: 0, ofRequests, ofBytes };
+    const [requestBudget, byteBudget] = [new Budget(maxRequestsPerMinute, now), new Budget(maxBytesPerMinute, now)];
+    return { requests: 0, calls: 0, streams: 0, requestBudget, byteBudget };
   }
 
   #forgetIdle(): void {

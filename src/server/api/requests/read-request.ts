@@ -1,5 +1,5 @@
 /** Validates a request by the schemas of its route, and describes each problem. */
-import { unescapeStep } from "../../../core/base/json-pointer.ts";
+import { unescapePointerStep } from "../../../core/base/json-pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
@@ -14,7 +14,7 @@ import { COMPONENTS } from "../openapi/components.ts";
 import type { Parameters, Route } from "./route.ts";
 import { getOrAdd } from "../../../core/base/get-or-add.ts";
 
-export interface ReadRequest {
+export interface RequestParts {
   readonly params: JsonObject;
   readonly query: JsonObject;
   readonly body: JsonValue | undefined;
@@ -35,7 +35,7 @@ export async function readRequest(
   id: OperationId,
   request: SentRequest,
   { params, maxBodyBytes }: { readonly params: Readonly<Record<string, string>>; readonly maxBodyBytes: number },
-): Promise<ReadRequest> {
+): Promise<RequestParts> {
   const route: Route = API[id];
   const validators = getOrAdd(compiled, id, validatorsOf);
   if (route.params !== undefined) check(validators.params, params, "path");
@@ -71,12 +71,12 @@ function readQuery(declared: Parameters, given: URLSearchParams): JsonObject {
   for (const name of new Set(given.keys())) {
     const texts = given.getAll(name);
     const [text = ""] = texts;
-    query.push([name, texts.length > 1 ? texts : typed(text, Object.hasOwn(declared, name) ? declared[name] : undefined)]);
+    query.push([name, texts.length > 1 ? texts : parseParameter(text, Object.hasOwn(declared, name) ? declared[name] : undefined)]);
   }
   return Object.fromEntries(query);
 }
 
-function typed(text: string, schema: object | undefined): JsonValue {
+function parseParameter(text: string, schema: object | undefined): JsonValue {
   const type: unknown = schema === undefined ? undefined : Reflect.get(schema, "type");
   if (type === "integer" && /^-?\d{1,16}$/u.test(text)) return Number(text);
   if (type === "boolean" && (text === "true" || text === "false")) return text === "true";
@@ -150,19 +150,19 @@ function suggestion(problems: readonly SchemaProblem[], schema: unknown): string
   const unknown = problems.find(({ keyword }) => keyword === "additionalProperties");
   if (unknown === undefined) return undefined;
   const steps = unknown.pointer.split("/").slice(1);
-  const field = unescapeStep(steps.at(-1) ?? "");
-  const known = fieldsAt(schema, steps.slice(0, -1));
+  const field = unescapePointerStep(steps.at(-1) ?? "");
+  const known = listFieldsAt(schema, steps.slice(0, -1));
   return didYouMean(field, known) ?? (known.length === 0 ? "It takes no fields." : `There are ${known.join(", ")}.`);
 }
 
-function fieldsAt(schema: unknown, steps: readonly string[]): readonly string[] {
+function listFieldsAt(schema: unknown, steps: readonly string[]): readonly string[] {
   let at: unknown = schema;
-  for (const step of steps) at = resolved(/^\d+$/u.test(step) ? fieldOf(at, "items") : fieldOf(fieldOf(at, "properties"), step));
-  const properties = fieldOf(resolved(at), "properties");
+  for (const step of steps) at = resolveReference(/^\d+$/u.test(step) ? fieldOf(at, "items") : fieldOf(fieldOf(at, "properties"), step));
+  const properties = fieldOf(resolveReference(at), "properties");
   return isJsonObject(properties) ? Object.keys(properties) : [];
 }
 
-function resolved(schema: unknown): unknown {
+function resolveReference(schema: unknown): unknown {
   const target = fieldOf(schema, "$ref");
   return typeof target === "string" ? fieldOf(COMPONENTS, target.slice(target.lastIndexOf("/") + 1)) : schema;
 }
@@ -174,7 +174,7 @@ function fieldOf(value: unknown, name: string): unknown {
 /** The error for a path without a route, with a similar path as hint. */
 export function noRoute(method: string, path: string): HttpError {
   const routes = OPERATION_IDS.map((id): Route => API[id]);
-  const methods = routes.filter((route) => matches(route.path, path)).map((route) => route.method);
+  const methods = routes.filter((route) => matchesTemplate(route.path, path)).map((route) => route.method);
   if (methods.length > 0) {
     const allow = [...new Set(methods.flatMap((each) => (each === "GET" ? [each, "HEAD"] : [each])))].join(", ");
     return new HttpError(405, "invalid_argument", `${method.slice(0, 20)} is not supported at this path.`, {
@@ -182,19 +182,19 @@ export function noRoute(method: string, path: string): HttpError {
       headers: { allow },
     });
   }
-  const known = new Set(routes.map((route) => fitted(route.path, path)));
+  const known = new Set(routes.map((route) => fillTemplate(route.path, path)));
   return new HttpError(404, "not_found", "There is nothing at this path.", {
     hint: didYouMean(path, known, String) ?? "GET /openapi.json describes every route.",
   });
 }
 
-function matches(template: string, path: string): boolean {
+function matchesTemplate(template: string, path: string): boolean {
   const [steps, given] = [template.split("/"), path.split("/")];
   return steps.length === given.length && steps.every((step, at) => (step.startsWith("{") ? given[at] !== "" : step === given[at]));
 }
 
 /** The template with its parameters replaced by the given segments, so that only misspelt fixed segments count as different. */
-function fitted(template: string, path: string): string {
+function fillTemplate(template: string, path: string): string {
   const given = path.split("/");
   return template
     .split("/")

@@ -10,25 +10,25 @@ import type { ApiServices } from "../services.ts";
 class Denied extends HttpError {}
 
 /** Authenticates a request. @param scope the scope it needs; undefined accepts every known sender. @throws HttpError 401 and 403, as a rejection */
-export async function admitted(access: ServerAccess, request: Request | HeadRequest, scope: Scope | undefined): Promise<Principal> {
+export async function authenticate(access: ServerAccess, request: Request | HeadRequest, scope: Scope | undefined): Promise<Principal> {
   const { principal, denial } = await access.admitHead(request, { scope });
   if (denial === undefined) return principal;
   const { status, reason, hint, challenge } = denial;
   throw new Denied(status, "permission_denied", reason, { hint, headers: { "www-authenticate": challenge } });
 }
 
-interface Refused {
+interface RefusedRequest {
   readonly principal: Principal;
   readonly names?: readonly string[];
 }
 
 /** The principal and the tools of refused requests, by error. */
-const REFUSED = new WeakMap<object, { readonly principal: string; readonly toolNames: readonly string[] }>();
+const REFUSED_REQUESTS = new WeakMap<object, { readonly principal: string; readonly toolNames: readonly string[] }>();
 
 /** Makes the error of a refused request, and remembers the principal and the tools for the audit. */
-export function refusalOf(
+export function toRefusal(
   thrown: unknown,
-  { principal, names = [] }: Refused,
+  { principal, names = [] }: RefusedRequest,
   { access, runtime }: Pick<ApiServices, "access" | "runtime">,
 ): ToolError {
   const error = ToolError.fromUnknown(thrown);
@@ -37,12 +37,12 @@ export function refusalOf(
     const qualifiedName = runtime.registry.get(name)?.qualifiedName;
     return qualifiedName === undefined || visible?.permits(qualifiedName) === false ? name : qualifiedName;
   });
-  REFUSED.set(error, { principal: principal.id, toolNames });
+  REFUSED_REQUESTS.set(error, { principal: principal.id, toolNames });
   return error;
 }
 
 /** Records a request that is answered with 403 or 429. */
-export function noteRefused(
+export function recordRefusal(
   access: ServerAccess,
   {
     request,
@@ -53,7 +53,7 @@ export function noteRefused(
 ): void {
   if ((status !== 403 && status !== 429) || thrown instanceof Denied) return;
   const error = ToolError.fromUnknown(thrown);
-  const known = REFUSED.get(error);
+  const known = REFUSED_REQUESTS.get(error);
   const toolNames = known === undefined || known.toolNames.length === 0 ? undefined : known.toolNames;
   access.noteRefusal({ request, status, reason: error.message, principal: principal ?? known?.principal, toolNames });
 }

@@ -2,26 +2,26 @@
 import type { TrieRouter } from "hono/router/trie-router";
 import { isJsonObject } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
-import { cannotLoad } from "../../../core/late-package.ts";
+import { packageLoadError } from "../../../core/late-package.ts";
 import { API, OPERATION_IDS, type OperationId } from "../../api.ts";
 import type { Principal } from "../../auth/principal.ts";
 import { continueTrace } from "../../continue-trace.ts";
-import { clientGone } from "../../http/body.ts";
+import { clientGoneError } from "../../http/body.ts";
 import type { RequestHead } from "../../http/request-head.ts";
-import { WholeAnswer } from "../../http/whole-answer.ts";
+import { TextResponse } from "../../http/whole-answer.ts";
 import type { ApiRequest, SentRequest } from "./api-request.ts";
-import { jsonAnswer } from "../handlers/answers.ts";
-import { countedAnswer, endedResponse } from "./counted-bytes.ts";
-import { errorAnswer } from "./error-answer.ts";
-import { forwarded, type Destination } from "./forward.ts";
+import { jsonResponse } from "../handlers/answers.ts";
+import { countAnswerBody, notifyWhenRead } from "./counted-bytes.ts";
+import { errorResponse } from "./error-answer.ts";
+import { forwardRequest, type Destination } from "./forward.ts";
 import type { KeyedAnswers } from "./keyed-answers.ts";
-import { noRoute, readRequest, type ReadRequest } from "./read-request.ts";
-import { admitted, noteRefused, refusalOf } from "./refused.ts";
+import { noRoute, readRequest, type RequestParts } from "./read-request.ts";
+import { authenticate, recordRefusal, toRefusal } from "./refused.ts";
 import type { Route } from "./route.ts";
 import type { ApiServices, Handlers } from "../services.ts";
 import { isEventStream } from "./accepts-stream.ts";
 
-export interface RouterParts {
+export interface RouterOptions {
   readonly services: ApiServices;
   readonly handlers: Handlers;
   readonly keyed: KeyedAnswers;
@@ -31,12 +31,12 @@ export interface RouterParts {
 const NO_RETRY = { "x-should-retry": "false" } as const;
 
 /** If a response took longer than this, credentials are checked again, so that a key revoked meanwhile reads nothing. In milliseconds. */
-const REVOKED_MS = 1_000;
+const RECHECK_AFTER_MS = 1_000;
 
 /** The principal of requests to routes without authentication. */
-const ANYBODY: Principal = Object.freeze({ id: "anybody", name: "anybody", scopes: new Set<never>() });
+const ANONYMOUS: Principal = Object.freeze({ id: "anybody", name: "anybody", scopes: new Set<never>() });
 
-type AnyHandler = (request: Keyed, services: ApiServices) => unknown;
+type AnyHandler = (request: HandlerRequest, services: ApiServices) => unknown;
 
 /** A route, and the parameters in its path. */
 export interface FoundRoute {
@@ -49,13 +49,13 @@ export interface ApiRouter {
   /** Finds the route; undefined if there is none. `HEAD` finds the route of `GET`. */
   find(head: RequestHead): FoundRoute | undefined;
   /** The response to a request without a route. */
-  nothingAt(head: RequestHead): WholeAnswer;
+  notFound(head: RequestHead): TextResponse;
   /** Answers a request. Never rejects. */
-  answer(found: FoundRoute, request: SentRequest): Promise<WholeAnswer | Response>;
+  answer(found: FoundRoute, request: SentRequest): Promise<TextResponse | Response>;
 }
 
 /** Loads Hono's router. @throws ToolError `unavailable` if it is not installed, as a rejection */
-export async function makeRouter(parts: RouterParts): Promise<ApiRouter> {
+export async function createRouter(parts: RouterOptions): Promise<ApiRouter> {
   const { TrieRouter, getPath, tryDecodeURIComponent } = await loadHono();
   const routes = new TrieRouter<OperationId>();
   for (const id of OPERATION_IDS) {
@@ -70,8 +70,8 @@ export async function makeRouter(parts: RouterParts): Promise<ApiRouter> {
       for (const [name, value] of Object.entries(match[1])) params[name] = tryDecodeURIComponent(String(value));
       return { id: match[0], params };
     },
-    nothingAt: (head) => errorAnswer(noRoute(head.method, getPath(head)), parts.services),
-    answer: (found, request) => answerRoute(found, request, parts),
+    notFound: (head) => errorResponse(noRoute(head.method, getPath(head)), parts.services),
+    answer: (found, request) => handleRoute(found, request, parts),
   };
 }
 
@@ -90,46 +90,46 @@ async function loadHono(): Promise<HonoRouter> {
     // getPath reads only the URL
     return { TrieRouter: Router, getPath: getPath as HonoRouter["getPath"], tryDecodeURIComponent };
   } catch (thrown: unknown) {
-    throw cannotLoad({ name: "hono", need: "the HTTP API needs it" }, thrown);
+    throw packageLoadError({ name: "hono", need: "the HTTP API needs it" }, thrown);
   }
 }
 
-async function answerRoute(found: FoundRoute, request: SentRequest, parts: RouterParts): Promise<WholeAnswer | Response> {
+async function handleRoute(found: FoundRoute, request: SentRequest, parts: RouterOptions): Promise<TextResponse | Response> {
   const { id } = found;
   const { services } = parts;
   const { clock, metrics } = services;
   const startedAt = clock.now();
   let end: (() => void) | undefined;
-  let response: WholeAnswer | Response;
+  let response: TextResponse | Response;
   let principal: Principal | undefined;
   try {
     principal = await principalOf(id, request, services);
-    if (principal !== ANYBODY) end = services.limits.begin(principal.id, "requests");
-    response = await answer(found, { parts, principal, request: countedFor(id, request, { principal, services }) });
-    const isLong = clock.now() - startedAt >= REVOKED_MS && response instanceof WholeAnswer;
-    if (isLong && API[id].method === "GET" && principal !== ANYBODY && !(await holds(principal, services)))
-      await admittedTo(id, request, services);
+    if (principal !== ANONYMOUS) end = services.limits.startWork(principal.id, "requests");
+    response = await answer(found, { parts, principal, request: withCountedBody(id, request, { principal, services }) });
+    const isLong = clock.now() - startedAt >= RECHECK_AFTER_MS && response instanceof TextResponse;
+    if (isLong && API[id].method === "GET" && principal !== ANONYMOUS && !(await isStillValid(principal, services)))
+      await authenticateFor(id, request, services);
   } catch (caught: unknown) {
     // a handler that throws the abort reason failed because the client disconnected
-    const thrown = caught === request.signal.reason ? clientGone(caught) : caught;
-    response = errorAnswer(thrown, services);
-    noteRefused(services.access, { request, status: response.status, thrown, principal: principal?.id });
+    const thrown = caught === request.signal.reason ? clientGoneError(caught) : caught;
+    response = errorResponse(thrown, services);
+    recordRefusal(services.access, { request, status: response.status, thrown, principal: principal?.id });
   }
-  if (end !== undefined) response = underWayUntilRead(response, { end, signal: request.signal });
-  metrics.note(id, response.status, clock.now() - startedAt);
-  if (principal === undefined || principal === ANYBODY || request.method === "HEAD") return response;
+  if (end !== undefined) response = endWhenRead(response, { end, signal: request.signal });
+  metrics.recordRequest(id, response.status, clock.now() - startedAt);
+  if (principal === undefined || principal === ANONYMOUS || request.method === "HEAD") return response;
   const { id: principalId } = principal;
-  return countedAnswer(response, (bytes) => services.limits.spendBytes(principalId, bytes));
+  return countAnswerBody(response, (bytes) => services.limits.spendBytes(principalId, bytes));
 }
 
 /** A streamed response counts as in progress until it has been read. Event streams are counted separately. */
-function underWayUntilRead(
-  answer: WholeAnswer | Response,
+function endWhenRead(
+  answer: TextResponse | Response,
   { end, signal }: { readonly end: () => void; readonly signal: AbortSignal },
-): WholeAnswer | Response {
+): TextResponse | Response {
   if (answer instanceof Response && !isEventStream(answer)) {
     signal.addEventListener("abort", end, { once: true }); // a framework around the server may stop reading when the client disconnects
-    return endedResponse(answer, end);
+    return notifyWhenRead(answer, end);
   }
   end();
   return answer;
@@ -141,15 +141,15 @@ function sessionOfAgent(name: string | undefined, { agents }: ApiServices): stri
 }
 
 /** Counts the body of a request. A body that is declared larger than the limit is not read, and not counted. */
-function countedFor(id: OperationId, request: SentRequest, { principal, services }: CountedFor): SentRequest {
-  if (principal === ANYBODY) return request;
+function withCountedBody(id: OperationId, request: SentRequest, { principal, services }: CountOptions): SentRequest {
+  if (principal === ANONYMOUS) return request;
   const { limits, settings } = services;
   const { bodyType }: Route = API[id];
   const most = bodyType === undefined ? settings.maxBodyBytes : settings.maxRecordingBytes;
-  return request.counted((bytes) => limits.spendBytes(principal.id, bytes <= most ? bytes : 0));
+  return request.countBody((bytes) => limits.spendBytes(principal.id, bytes <= most ? bytes : 0));
 }
 
-interface CountedFor {
+interface CountOptions {
   readonly principal: Principal;
   readonly services: ApiServices;
 }
@@ -157,39 +157,39 @@ interface CountedFor {
 /** @throws HttpError 401 and 403; ToolError `rate_limited`; as a rejection */
 async function principalOf(id: OperationId, request: SentRequest, services: ApiServices): Promise<Principal> {
   const { scope }: Route = API[id];
-  if (scope === "none") return ANYBODY;
-  const principal = await admittedTo(id, request, services);
+  if (scope === "none") return ANONYMOUS;
+  const principal = await authenticateFor(id, request, services);
   try {
-    services.limits.take(principal.id);
+    services.limits.countRequest(principal.id);
   } catch (thrown: unknown) {
-    throw refusalOf(thrown, { principal }, services);
+    throw toRefusal(thrown, { principal }, services);
   }
   return principal;
 }
 
 /** Whether the accepted credentials are still valid. Does not authenticate again, since some credentials are valid for one request only. */
-async function holds(principal: Principal, { access, clock }: ApiServices): Promise<boolean> {
+async function isStillValid(principal: Principal, { access, clock }: ApiServices): Promise<boolean> {
   return (principal.expiresAt ?? Infinity) > clock.wallTime() && (await access.isValid(principal));
 }
 
 /** @throws HttpError 401 and 403, as a rejection */
-function admittedTo(id: OperationId, request: SentRequest, { access }: ApiServices): Promise<Principal> {
+function authenticateFor(id: OperationId, request: SentRequest, { access }: ApiServices): Promise<Principal> {
   const { scope }: Route = API[id];
-  return admitted(access, request, scope === "any" || scope === "none" ? undefined : scope);
+  return authenticate(access, request, scope === "any" || scope === "none" ? undefined : scope);
 }
 
 /** Whether the session is named in the query or the body, which must be read first. */
-function namesSession({ inSession, path }: Route): boolean {
+function hasSessionInContent({ inSession, path }: Route): boolean {
   return inSession === true && !/\{(?:sessionId|agentName)\}/u.test(path);
 }
 
-type Keyed = ApiRequest & { readonly idempotencyKey: string | undefined };
+type HandlerRequest = ApiRequest & { readonly idempotencyKey: string | undefined };
 
 /** The request for a handler. `signal` is a getter, so that it is made only for handlers that use it. */
-function validRequest(
-  { params, query, body }: ReadRequest,
-  of: Pick<Keyed, "principal" | "runtime" | "request" | "idempotencyKey">,
-): Keyed {
+function toHandlerRequest(
+  { params, query, body }: RequestParts,
+  of: Pick<HandlerRequest, "principal" | "runtime" | "request" | "idempotencyKey">,
+): HandlerRequest {
   const { principal, runtime, request, idempotencyKey } = of;
   return {
     params,
@@ -207,37 +207,37 @@ function validRequest(
 
 async function answer(
   { id, params }: FoundRoute,
-  { parts, principal, request }: { readonly parts: RouterParts; readonly principal: Principal; readonly request: SentRequest },
-): Promise<WholeAnswer | Response> {
+  { parts, principal, request }: { readonly parts: RouterOptions; readonly principal: Principal; readonly request: SentRequest },
+): Promise<TextResponse | Response> {
   const { services, handlers, keyed } = parts;
   const route: Route = API[id];
   if (services.stopping() && route.method === "POST")
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
   const place = request.url.includes("?") ? (new URL(request.url).searchParams.get("place") ?? undefined) : undefined;
-  const mayPassOn = services.store !== undefined && (route.inSession === true || place !== undefined);
+  const mayForward = services.store !== undefined && (route.inSession === true || place !== undefined);
   // not forwarded for another session than that of a session key: the response would reveal that the session exists
   const isSeen = (sessionId: string | undefined): boolean =>
     principal.sessionId === undefined || sessionId === undefined || principal.sessionId === sessionId;
-  const passOn = async (to: Destination): Promise<Response | undefined> =>
-    isSeen(to.sessionId) ? forwarded(id, request, to, services) : undefined;
-  if (mayPassOn && !namesSession(route)) {
-    const early = await passOn({ sessionId: params["sessionId"] ?? sessionOfAgent(params["agentName"], services), place });
+  const forward = async (to: Destination): Promise<Response | undefined> =>
+    isSeen(to.sessionId) ? forwardRequest(id, request, to, services) : undefined;
+  if (mayForward && !hasSessionInContent(route)) {
+    const early = await forward({ sessionId: params["sessionId"] ?? sessionOfAgent(params["agentName"], services), place });
     if (early !== undefined) return early;
   }
   const read = await readRequest(id, request, { params, maxBodyBytes: services.settings.maxBodyBytes });
-  if (mayPassOn && namesSession(route)) {
+  if (mayForward && hasSessionInContent(route)) {
     const { sessionId = principal.sessionId } = { ...read.query, ...(isJsonObject(read.body) ? read.body : {}) };
-    const elsewhere = await passOn({ sessionId: typeof sessionId === "string" ? sessionId : undefined, place, body: read.body });
+    const elsewhere = await forward({ sessionId: typeof sessionId === "string" ? sessionId : undefined, place, body: read.body });
     if (elsewhere !== undefined) return elsewhere;
   }
   // each handler has the type of its own operation; here they are called uniformly
   const handler = handlers[id] as AnyHandler;
-  const work = async (idempotencyKey: string | undefined): Promise<WholeAnswer | Response> => {
+  const work = async (idempotencyKey: string | undefined): Promise<TextResponse | Response> => {
     const { runtime } = services;
     const given = await continueTrace(
       runtime,
       (name) => request.headers.get(name) ?? undefined,
-      () => handler(validRequest(read, { principal, runtime, request, idempotencyKey }), services),
+      () => handler(toHandlerRequest(read, { principal, runtime, request, idempotencyKey }), services),
     );
     return answerOf(given, route);
   };
@@ -246,12 +246,12 @@ async function answer(
 }
 
 /** Makes the response from the value that a handler returned. */
-function answerOf(given: unknown, { method, status }: Route): WholeAnswer | Response {
+function answerOf(given: unknown, { method, status }: Route): TextResponse | Response {
   const isRead = method === "GET";
   if (given instanceof Response) {
     if (!isRead && !given.headers.has("x-should-retry")) given.headers.set("x-should-retry", "false");
     return given;
   }
-  if (!(given instanceof WholeAnswer)) return jsonAnswer(given, status, isRead ? {} : NO_RETRY);
+  if (!(given instanceof TextResponse)) return jsonResponse(given, status, isRead ? {} : NO_RETRY);
   return isRead || given.headers["x-should-retry"] !== undefined ? given : given.with("x-should-retry", "false");
 }

@@ -3,7 +3,7 @@ import type { JsonValue } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { Store } from "../../../core/store.ts";
-import { neverConnected } from "../../../net/never-connected.ts";
+import { failedToConnect } from "../../../net/never-connected.ts";
 import { CONNECTION_HEADERS } from "../../../net/request-head.ts";
 import { SUBMISSIONS_PATH } from "../handlers/answers.ts";
 import type { SentRequest } from "./api-request.ts";
@@ -50,7 +50,7 @@ export async function sendToProcess(
   { process, what, body: read, timeoutMs }: SendOptions,
   services: SenderParts,
 ): Promise<Response> {
-  const request = sent.whole();
+  const request = sent.toRequestWithBody();
   const { pathname, search } = new URL(request.url);
   const target = new URL(process.address);
   target.pathname = pathname;
@@ -99,7 +99,7 @@ async function placedHere({ status, headers: given, body }: Response, basePath: 
 }
 
 function notReached(thrown: unknown, { what, process: { address } }: Pick<SendOptions, "what" | "process">): ToolError {
-  const wasSent = !neverConnected(thrown instanceof Error ? thrown.cause : thrown); // the reason is in the cause of fetch's error
+  const wasSent = !failedToConnect(thrown instanceof Error ? thrown.cause : thrown); // the reason is in the cause of fetch's error
   return new ToolError("unavailable", `${what} in another process, which could not be reached.`, {
     retryable: true,
     outcome: wasSent ? "unknown" : "not_started",

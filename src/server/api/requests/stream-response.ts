@@ -2,7 +2,7 @@
 import { ToolError } from "../../../core/error.ts";
 import type { StreamFilter } from "../../events/event-hub.ts";
 import { EVENT_STREAM_HEADERS } from "../../events/sse.ts";
-import { watchedStream } from "../../auth/watched-stream.ts";
+import { endStreamWithCredentials } from "../../auth/watched-stream.ts";
 import type { ApiServices, RequestOf } from "../services.ts";
 
 /** @throws ToolError `rate_limited` if the principal has too many streams; `not_found` and `gone`; as a rejection */
@@ -13,11 +13,11 @@ export async function streamResponse(
   after: string | number | undefined,
 ): Promise<Response> {
   if (stopping()) throw new ToolError("unavailable", "The server is stopping.", { retryable: true });
-  const end = limits.begin(principal.id, "streams");
+  const end = limits.startWork(principal.id, "streams");
   signal.addEventListener("abort", end, { once: true });
   try {
     const stream = await events.open(filter, { signal, after });
-    const watched = watchedStream(stream, { principal, access, ended: end });
+    const watched = endStreamWithCredentials(stream, { principal, access, ended: end });
     return new Response(watched, { headers: EVENT_STREAM_HEADERS });
   } catch (thrown: unknown) {
     end();

@@ -10,14 +10,14 @@ const decision = oneOf(
 );
 const pattern = text("A pattern over qualified names; * matches any text.", { minLength: 1, maxLength: 512 });
 const expiresAt = integer("When it ends, in milliseconds since 1970-01-01 UTC.", 0, Number.MAX_SAFE_INTEGER);
-const reach = {
+const scopeFields = {
   scope: oneOf(
     "With allow: this call, calls of the session with this input, calls of the session of this tool, or calls that the rule names. By default once.",
     APPROVAL_SCOPES,
   ),
   rule: object({ pattern, sessionId: id("Calls of this session only."), expiresAt }, []),
 };
-const verdict = { answer: decision, digest, ...reach };
+const verdict = { answer: decision, digest, ...scopeFields };
 const callId = id("The call that waits, or the id of its question.");
 const statuses = APPROVAL_STATUSES.join("|");
 
@@ -64,7 +64,7 @@ export const approvalRoutes = {
     body: object(
       {
         answer: decision,
-        ...reach,
+        ...scopeFields,
         tool: text("Calls of this tool, or of those that a pattern such as files::* matches.", { minLength: 1, maxLength: 512 }),
         sessionId: id("Calls of this session."),
         upTo: integer("The position of the last question that was seen.", 0, Number.MAX_SAFE_INTEGER),

@@ -3,7 +3,7 @@ import { answerSources } from "../openapi/components.ts";
 import { answer, array, flag, id, integer, MAX_WAIT_MS, object, record, ref, text } from "../openapi/json-schema.ts";
 import { TEXT_PREFIX, WIRE_NAMES } from "../handlers/message-formats.ts";
 import type { Routes } from "../requests/route.ts";
-import { atPlace } from "./place.ts";
+import { placeQuery } from "./place.ts";
 
 const callFields = {
   calls: array(ref("ToolCall"), {
@@ -42,15 +42,15 @@ const executeBody = object(executeFields, []);
 export const executeInSessionBody = object(sessionFields, []);
 export const simulateBody = object(callFields, []);
 
-const answered = {
+const resultFields = {
   results: array(ref("ToolResult"), { description: "One for each call, in call order." }),
   messages: array(record("A message of the conversation."), {
     description: "If a message was sent: the messages that answer its calls, in the same format.",
   }),
 } as const;
 
-export const results = answer(answered, ["results"]);
-export const simulation = answer({ ...answered, diff: ref("SessionDiff") }, ["results", "diff"]);
+export const results = answer(resultFields, ["results"]);
+export const simulation = answer({ ...resultFields, diff: ref("SessionDiff") }, ["results", "diff"]);
 
 const callId = id("The id of a call.");
 const sessionId = id("Its session, if the server does not have that open.");
@@ -63,7 +63,7 @@ export const callRoutes = {
     summary: "Run calls outside any session.",
     description:
       "Takes calls, or a message of a model and its format. Answers 200 with one result per call, even if calls failed. With an Idempotency-Key each effect happens once.",
-    query: atPlace,
+    query: placeQuery,
     body: executeBody,
     answer: results,
     mayTakeLong: true,
@@ -75,7 +75,7 @@ export const callRoutes = {
     path: "/v1/simulate",
     scope: "simulate",
     summary: "Try calls without a trace.",
-    query: atPlace,
+    query: placeQuery,
     body: simulateBody,
     answer: simulation,
     mayTakeLong: true,
@@ -93,7 +93,7 @@ export const callRoutes = {
       waitMs: integer("How long to wait for the results, in milliseconds.", 0, MAX_WAIT_MS, { default: 0 }),
       sessionId: id("The session of the calls, as the Location of the 202 names it."),
     },
-    answer: answer({ ...answered, diff: ref("SessionDiff") }, ["results"]),
+    answer: answer({ ...resultFields, diff: ref("SessionDiff") }, ["results"]),
     mayTakeLong: true,
     inSession: true,
     example: { params: { submissionId: "submission_1" } },

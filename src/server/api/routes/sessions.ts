@@ -1,7 +1,7 @@
 /** Routes of sessions, their branches and recordings. */
 import { answer, array, flag, id, integer, object, record, ref, text } from "../openapi/json-schema.ts";
 import type { Routes } from "../requests/route.ts";
-import { atPlace } from "./place.ts";
+import { placeQuery } from "./place.ts";
 import { executeInSessionBody, results, simulateBody, simulation } from "./calls.ts";
 import { eventPages, page } from "./paging.ts";
 
@@ -14,7 +14,7 @@ export const sessionRoutes = {
     path: "/v1/sessions",
     scope: "execute",
     summary: "Begin a session, or continue from a snapshot of one.",
-    query: atPlace,
+    query: placeQuery,
     body: object({ id: id("By default a new one."), from: record("A snapshot, as returned by getSnapshot.") }, []),
     bodyOptional: true,
     status: 201,
@@ -66,7 +66,7 @@ export const sessionRoutes = {
     summary: "Run calls in a session: they share its state and are recorded.",
     description: "Answers 200 with one result per call, also where calls failed. With an Idempotency-Key each effect happens once.",
     params,
-    query: atPlace,
+    query: placeQuery,
     body: executeInSessionBody,
     answer: results,
     mayTakeLong: true,
@@ -80,7 +80,7 @@ export const sessionRoutes = {
     scope: "simulate",
     summary: "Try calls in a branch of the session, which is dropped.",
     params,
-    query: atPlace,
+    query: placeQuery,
     body: simulateBody,
     answer: simulation,
     mayTakeLong: true,

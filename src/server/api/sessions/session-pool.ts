@@ -1,19 +1,19 @@
 /** The open sessions of the server: resumed from the store when requests need them, and closed when they are idle. */
-import { KEYED_REQUEST_KEPT_MS } from "../../../core/access-store.ts";
+import { KEYED_REQUEST_RETENTION_MS } from "../../../core/access-store.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import type { Store, StoredSession } from "../../../core/store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
-import { untilOver } from "../until-over.ts";
-import { LOOK_MS, LackingTools, waitsForAnother } from "../../worker/lacking-tools.ts";
-import { forgetSessions } from "../../forget-sessions.ts";
+import { settlesWithin } from "../until-over.ts";
+import { REFRESH_MS, MissingTools, waitsForOtherProcessError } from "../../worker/lacking-tools.ts";
+import { removeExpiredSessions } from "../../forget-sessions.ts";
 import type { ServerSettings } from "../server-settings.ts";
 import { OWN_SESSION_PREFIX, noSession } from "./session-ids.ts";
-import { LeftCalls } from "./left-calls.ts";
-import { allows, type Resuming, type UseOptions } from "./session-use.ts";
-import { isStopping, openElsewhere, tooManyOpen, tooManyRemembered } from "./session-refusals.ts";
-import { leaveResume, onceSoon, waitingSessions, type Waiting } from "./waiting-sessions.ts";
+import { ReleasedCalls } from "./left-calls.ts";
+import { canShareResume, type PendingResume, type UseOptions } from "./session-use.ts";
+import { stoppingError, openElsewhereError, tooManyOpenSessions, tooManyKeyedRequests } from "./session-refusals.ts";
+import { handOverResume, onceNextTick, groupCallsBySession, type SessionCalls } from "./waiting-sessions.ts";
 
 export interface SessionPoolOptions {
   readonly runtime: Runtime;
@@ -29,39 +29,39 @@ interface Held {
 }
 
 /** How long a request's own session is kept, in milliseconds: as long as the answer to the request. */
-const OWN_KEPT_MS = KEYED_REQUEST_KEPT_MS;
+const REQUEST_RETENTION_MS = KEYED_REQUEST_RETENTION_MS;
 const HOUR_MS = 60 * 60 * 1_000;
 
 export class SessionPool {
   /** `use` leaves sessions open for the next request. */
-  readonly closes = false;
+  readonly closesSessions = false;
   readonly #options: SessionPoolOptions;
   /** Sessions that the server resumed or began, least recently used first. */
   readonly #held = new Map<string, Held>();
   /** Number of requests that use a session, or are about to, by session id. */
   readonly #uses = new Map<string, number>();
   /** Sessions that are being closed or handed over, by id; an id cannot be resumed until that is done. */
-  readonly #leaving = new Map<string, Promise<void>>();
-  readonly #resuming = new Map<string, Resuming>();
+  readonly #releasing = new Map<string, Promise<void>>();
+  readonly #resuming = new Map<string, PendingResume>();
   /** How often a session of the id was removed while requests used it. */
   readonly #removals = new Map<string, number>();
   /** undefined if no other process continues jobs, or if this runtime starts none: opening a session then ends no job. */
-  readonly #lacking: LackingTools | undefined;
+  readonly #missingTools: MissingTools | undefined;
   #sweep: (() => void) | undefined;
   /** Provides the errors of requests whose calls were left running. */
-  readonly left = new LeftCalls();
+  readonly releasedCalls = new ReleasedCalls();
   #isDraining = false;
   /** Whether sessions whose calls wait for locks or slots are released too, because the grace period is over. */
-  #leavesUnbegun = false;
+  #releasesUnstarted = false;
   #stopListening: (() => void) | undefined;
-  readonly #lookSoon = onceSoon(() => this.#leaveUnused());
+  readonly #scheduleRelease = onceNextTick(() => this.#releaseUnused());
   #closed = false;
-  #forgotAt: number | undefined;
+  #expiredAt: number | undefined;
 
   constructor(options: SessionPoolOptions) {
     this.#options = options;
     const { runtime, store, clock } = options;
-    if (store?.queue !== undefined && runtime.jobs.runHere) this.#lacking = new LackingTools({ runtime, store, clock, lookMs: LOOK_MS });
+    if (store?.queue !== undefined && runtime.jobs.runHere) this.#missingTools = new MissingTools({ runtime, store, clock, lookMs: REFRESH_MS });
   }
 
   get size(): number {
@@ -81,13 +81,13 @@ export class SessionPool {
     let session: RuntimeSession | undefined;
     try {
       session = await this.#open(id, options);
-      return await (options.leavesCalls === true ? this.left.untilLeft(id, work(session)) : work(session));
+      return await (options.waitsForCalls === true ? this.releasedCalls.waitUnlessReleased(id, work(session)) : work(session));
     } catch (thrown: unknown) {
       if (removals !== (this.#removals.get(id) ?? 0)) throw noSession(id);
       const { code } = ToolError.fromUnknown(thrown);
       // the request waited for the session until it was released, or for the calls that its resume continues
       const wasKept = session === undefined ? code === "conflict" : session.closed && code === "invalid_argument";
-      throw this.#isDraining && wasKept ? isStopping() : thrown;
+      throw this.#isDraining && wasKept ? stoppingError() : thrown;
     } finally {
       const left = (this.#uses.get(id) ?? 1) - 1;
       if (left > 0) this.#uses.set(id, left);
@@ -96,9 +96,9 @@ export class SessionPool {
         this.#removals.delete(id);
       }
       const held = this.#held.get(id); // undefined for a session of the program, which closes it itself
-      if (held !== undefined && left === 0 && this.#isForOthers(held.session)) this.#leave(held.session);
+      if (held !== undefined && left === 0 && this.#hasJobsForOthers(held.session)) this.#release(held.session);
       else if (held !== undefined) this.#touch(id, held);
-      if (this.#isDraining) this.#lookSoon();
+      if (this.#isDraining) this.#scheduleRelease();
     }
   }
 
@@ -108,13 +108,13 @@ export class SessionPool {
    */
   drain(): void {
     this.#isDraining = true;
-    this.#leaveUnused();
+    this.#releaseUnused();
   }
 
   /** From now on, also releases sessions in which calls wait for locks and slots. */
-  leaveUnbegun(): void {
-    this.#leavesUnbegun = true;
-    this.#leaveUnused();
+  releaseUnstarted(): void {
+    this.#releasesUnstarted = true;
+    this.#releaseUnused();
   }
 
   /**
@@ -122,18 +122,18 @@ export class SessionPool {
    *
    * @throws ToolError `limit_exceeded` if the maximum number of such sessions is open
    */
-  checkRoom(): void {
+  checkCapacity(): void {
     const { maxOpenSessions } = this.#options.settings;
     if (this.#held.size < maxOpenSessions) return;
     let staying = 0;
     const parents = this.#parents();
-    for (const id of this.#held.keys()) if (!id.startsWith(OWN_SESSION_PREFIX) && this.#stays(id, parents)) staying++;
+    for (const id of this.#held.keys()) if (!id.startsWith(OWN_SESSION_PREFIX) && this.#mustStayOpen(id, parents)) staying++;
     if (staying < maxOpenSessions) return;
-    throw tooManyOpen(maxOpenSessions);
+    throw tooManyOpenSessions(maxOpenSessions);
   }
 
   /** Adds a session that a request has begun. */
-  hold(session: RuntimeSession): void {
+  add(session: RuntimeSession): void {
     this.#touch(session.id, { session, usedAt: 0 });
     if (this.#held.size > this.#options.settings.maxOpenSessions)
       this.#closeIdle(0, { most: this.#held.size - this.#options.settings.maxOpenSessions, except: session.id });
@@ -141,7 +141,7 @@ export class SessionPool {
 
   /** Closes a session of the server or of the program. */
   close(session: RuntimeSession): Promise<void> {
-    return this.#letGo(session, session.close());
+    return this.#trackRelease(session, session.close());
   }
 
   /**
@@ -150,9 +150,9 @@ export class SessionPool {
    */
   async remove(id: string): Promise<boolean> {
     // without a pause if it is not being released, so that every later request waits; concurrent removals run one after the other
-    for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
+    for (let leaving = this.#releasing.get(id); leaving !== undefined; leaving = this.#releasing.get(id)) await leaving;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#leaving.set(id, promise); // before anything is abandoned, so that no request joins it
+    this.#releasing.set(id, promise); // before anything is abandoned, so that no request joins it
     if (this.#uses.has(id)) this.#removals.set(id, (this.#removals.get(id) ?? 0) + 1);
     const resuming = this.#resuming.get(id);
     try {
@@ -166,38 +166,38 @@ export class SessionPool {
       if (removals !== undefined && this.#options.runtime.sessions.get(id) !== undefined) this.#removals.set(id, removals - 1);
       throw thrown;
     } finally {
-      this.#leaving.delete(id);
+      this.#releasing.delete(id);
       resolve();
     }
   }
 
   /** Resolves when no session of the id is being released or removed. */
-  async whenLeft(id: string): Promise<void> {
-    for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
+  async whenReleased(id: string): Promise<void> {
+    for (let leaving = this.#releasing.get(id); leaving !== undefined; leaving = this.#releasing.get(id)) await leaving;
   }
 
   /** Ends the session of a request whose answer is kept. With a store it is closed once idle, and stays known as long as the answer. */
-  async endAnswered(id: string): Promise<void> {
+  async closeAnsweredSession(id: string): Promise<void> {
     const held = this.#held.get(id);
     if (held !== undefined && this.#options.store === undefined) await this.close(held.session);
   }
 
   /** The store's record of a session; undefined if there is none. */
-  async stored(id: string): Promise<StoredSession | undefined> {
+  async findStored(id: string): Promise<StoredSession | undefined> {
     const [found] = (await this.#options.store?.list({ sessionId: id })) ?? [];
     return found;
   }
 
   /** @throws ToolError `not_found` for a session that is neither open nor stored, as a rejection */
-  async checkThere(id: string): Promise<void> {
-    if (this.#options.runtime.sessions.get(id) === undefined && (await this.stored(id)) === undefined) throw noSession(id);
+  async checkExists(id: string): Promise<void> {
+    if (this.#options.runtime.sessions.get(id) === undefined && (await this.findStored(id)) === undefined) throw noSession(id);
   }
 
   /**
    * Closes all sessions of the server. Sessions that are being resumed, and jobs that other processes can continue, may end for `graceMs` or until
    * the signal aborts, and are then handed over.
    */
-  async end(signal?: AbortSignal): Promise<void> {
+  async closeAll(signal?: AbortSignal): Promise<void> {
     this.#isDraining = true;
     this.#closed = true;
     this.#sweep?.();
@@ -207,47 +207,47 @@ export class SessionPool {
     const work = resuming();
     if (store?.queue !== undefined && runtime.jobs.runHere)
       for (const { session } of this.#held.values()) work.push(...session.jobs.map(({ id }) => runtime.jobs.wait(id)));
-    await untilOver(Promise.allSettled(work), settings.graceMs, clock, signal);
+    await settlesWithin(Promise.allSettled(work), settings.graceMs, clock, signal);
     const leaving = Array.from(this.#resuming.keys(), (id) => runtime.sessions.handOver(id));
     await Promise.allSettled([...leaving, ...resuming()]);
-    const sessions = waitingSessions(runtime);
-    for (const { session } of this.#held.values()) this.#leave(session, sessions);
-    await Promise.all(this.#leaving.values());
+    const sessions = groupCallsBySession(runtime);
+    for (const { session } of this.#held.values()) this.#release(session, sessions);
+    await Promise.all(this.#releasing.values());
     this.#held.clear();
   }
 
   /** Whether the session has jobs, which only other processes run. */
-  #isForOthers(session: RuntimeSession): boolean {
+  #hasJobsForOthers(session: RuntimeSession): boolean {
     const { runtime, store } = this.#options;
     return store?.queue !== undefined && !runtime.jobs.runHere && session.jobs.length > 0;
   }
 
   /** Releases a session that nothing here uses. @param sessions sessions with calls in progress, if the caller has them */
-  #leave(session: RuntimeSession, sessions = waitingSessions(this.#options.runtime)): void {
-    void this.#letGo(session, this.#closeOrHandOver(session, sessions.get(session.id))).catch((thrown: unknown) =>
+  #release(session: RuntimeSession, sessions = groupCallsBySession(this.#options.runtime)): void {
+    void this.#trackRelease(session, this.#closeOrHandOver(session, sessions.get(session.id))).catch((thrown: unknown) =>
       this.#options.log.warn(`A session could not be released: ${describeThrown(thrown)}`),
     );
   }
 
-  async #letGo(session: RuntimeSession, ending: Promise<void>): Promise<void> {
+  async #trackRelease(session: RuntimeSession, ending: Promise<void>): Promise<void> {
     const { id } = session;
     if ((this.#held.get(id)?.session ?? session) !== session) return ending; // another request has begun a session with this id since
     this.#held.delete(id);
     const over = ending
       .catch(() => {}) // the caller gets the error
       .finally(() => {
-        if (this.#leaving.get(id) === over) this.#leaving.delete(id);
+        if (this.#releasing.get(id) === over) this.#releasing.delete(id);
       });
-    this.#leaving.set(id, over);
+    this.#releasing.set(id, over);
     await ending;
   }
 
   /** Closes a session, or hands it over. Before the server stops, a session without requests is closed, and calls of the program end in it first. */
-  async #closeOrHandOver(session: RuntimeSession, { waiting = [], isWaiting = false }: Partial<Waiting> = {}): Promise<void> {
+  async #closeOrHandOver(session: RuntimeSession, { waiting = [], isWaiting = false }: Partial<SessionCalls> = {}): Promise<void> {
     const { runtime, store } = this.#options;
     const { id } = session;
     const isLeft = waiting.length > 0 && this.#isDraining && (isWaiting || this.#closed);
-    if (isLeft) this.left.note(id, waiting);
+    if (isLeft) this.releasedCalls.record(id, waiting);
     const offered = session.jobs.length > 0 ? store?.queue : undefined;
     if (offered === undefined && !isLeft) return session.close();
     await runtime.sessions.handOver(id);
@@ -255,39 +255,39 @@ export class SessionPool {
   }
 
   /** Releases unused sessions now, and soon after each call that ended or asked, which may have left its session unused. Checks all sessions. */
-  #leaveUnused(): void {
+  #releaseUnused(): void {
     const { runtime } = this.#options;
     this.#closeIdle(0, { most: this.#held.size });
     if (this.#closed) return;
     this.#stopListening ??= runtime.subscribe(({ type }) => {
-      if (type === "approval-ask" || type === "call-end") this.#lookSoon();
+      if (type === "approval-ask" || type === "call-end") this.#scheduleRelease();
     });
     const parents = this.#parents();
-    const sessions = waitingSessions(runtime);
-    for (const [id, { asks, isWaiting, waiting }] of sessions) {
-      if (!(this.#leavesUnbegun ? isWaiting : asks)) continue;
+    const sessions = groupCallsBySession(runtime);
+    for (const [id, { awaitsPerson, isWaiting, waiting }] of sessions) {
+      if (!(this.#releasesUnstarted ? isWaiting : awaitsPerson)) continue;
       const held = this.#held.get(id);
-      if (held !== undefined && !this.#stays(id, parents)) this.#leave(held.session, sessions);
-      else if (this.#resuming.has(id)) leaveResume(id, this.#options);
-      else if (this.#leavesUnbegun) this.left.refuse(id, waiting);
+      if (held !== undefined && !this.#mustStayOpen(id, parents)) this.#release(held.session, sessions);
+      else if (this.#resuming.has(id)) handOverResume(id, this.#options);
+      else if (this.#releasesUnstarted) this.releasedCalls.refuseWaiting(id, waiting);
     }
   }
 
   async #open(id: string, options: UseOptions): Promise<RuntimeSession> {
     const { runtime, store } = this.#options;
-    await this.whenLeft(id);
+    await this.whenReleased(id);
     const open = runtime.sessions.get(id);
     if (open !== undefined && !(open.broken !== undefined && this.#held.has(id))) return open;
-    this.#checkOpen();
+    this.#checkNotDraining();
     if (store === undefined) {
       if (options.create !== true) throw noSession(id);
-      this.#checkOwnRoom();
+      this.#checkRequestCapacity();
       const session = runtime.session(id);
-      this.hold(session);
+      this.add(session);
       return session;
     }
     const before = this.#resuming.get(id);
-    if (before !== undefined && !allows(before, options)) {
+    if (before !== undefined && !canShareResume(before, options)) {
       await before.session.catch(() => {}); // its own requests get the error
       return this.#open(id, options);
     }
@@ -300,24 +300,24 @@ export class SessionPool {
     }
   }
 
-  #checkOpen(): void {
-    if (this.#isDraining) throw isStopping(); // sessions that were released are for other processes
+  #checkNotDraining(): void {
+    if (this.#isDraining) throw stoppingError(); // sessions that were released are for other processes
   }
 
   async #resume(id: string, { create = false, anyTools = false }: UseOptions): Promise<RuntimeSession> {
     const lost = this.#held.get(id)?.session;
     // a broken session cannot write its events: another process has, or had, the session
     if (lost !== undefined) await this.close(lost).catch(() => {});
-    const why = anyTools ? undefined : await this.#lacking?.reasonFor(id);
-    if (why !== undefined) throw waitsForAnother(id, why);
-    this.#checkOpen();
+    const why = anyTools ? undefined : await this.#missingTools?.findReasonToLeave(id);
+    if (why !== undefined) throw waitsForOtherProcessError(id, why);
+    this.#checkNotDraining();
     try {
       const session = await this.#options.runtime.resume(id, { create });
-      this.hold(session);
+      this.add(session);
       return session;
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown);
-      if (error.code === "resource_busy" && (await this.stored(id))?.openedBy !== undefined) throw openElsewhere(error);
+      if (error.code === "resource_busy" && (await this.findStored(id))?.openedBy !== undefined) throw openElsewhereError(error);
       throw error.code === "not_found" ? noSession(id) : error;
     }
   }
@@ -332,7 +332,7 @@ export class SessionPool {
       () => {
         this.#sweep = undefined;
         this.#closeIdle(sessionIdleMs, { most: this.#held.size });
-        void this.#forgetOwn().catch((thrown: unknown) =>
+        void this.#removeExpiredRequests().catch((thrown: unknown) =>
           this.#options.log.warn(`Old requests could not be removed: ${describeThrown(thrown)}`),
         );
         const [next] = this.#held;
@@ -344,16 +344,16 @@ export class SessionPool {
   }
 
   /** Removes, once an hour, sessions of requests whose answers have expired. */
-  async #forgetOwn(): Promise<void> {
+  async #removeExpiredRequests(): Promise<void> {
     const { clock, runtime } = this.#options;
     const now = clock.now();
-    if (this.#forgotAt !== undefined && now - this.#forgotAt < HOUR_MS) return;
-    this.#forgotAt = now;
-    await forgetSessions(runtime, {
+    if (this.#expiredAt !== undefined && now - this.#expiredAt < HOUR_MS) return;
+    this.#expiredAt = now;
+    await removeExpiredSessions(runtime, {
       prefix: OWN_SESSION_PREFIX,
       via: "api",
-      before: clock.wallTime() - OWN_KEPT_MS,
-      stopped: () => this.#closed,
+      before: clock.wallTime() - REQUEST_RETENTION_MS,
+      shouldStop: () => this.#closed,
     });
   }
 
@@ -362,20 +362,20 @@ export class SessionPool {
     const now = this.#options.clock.now();
     const parents = this.#parents();
     let left = most;
-    let sessions: ReadonlyMap<string, Waiting> | undefined;
+    let sessions: ReadonlyMap<string, SessionCalls> | undefined;
     for (const [id, { session, usedAt }] of this.#held) {
       if (left <= 0) return;
-      if (id === except || this.#uses.has(id) || now - usedAt < idleMs || session.jobs.length > 0 || this.#stays(id, parents)) continue;
+      if (id === except || this.#uses.has(id) || now - usedAt < idleMs || session.jobs.length > 0 || this.#mustStayOpen(id, parents)) continue;
       left--;
-      this.#leave(session, (sessions ??= waitingSessions(this.#options.runtime)));
+      this.#release(session, (sessions ??= groupCallsBySession(this.#options.runtime)));
     }
   }
 
   /** Limits the sessions of requests without a store, where only its session remembers an unfinished request. @throws ToolError `unavailable` */
-  #checkOwnRoom(): void {
+  #checkRequestCapacity(): void {
     const { maxOpenSessions } = this.#options.settings;
     const own = [...this.#held.keys()].filter((id) => id.startsWith(OWN_SESSION_PREFIX));
-    if (own.length >= maxOpenSessions) throw tooManyRemembered();
+    if (own.length >= maxOpenSessions) throw tooManyKeyedRequests();
   }
 
   #parents(): ReadonlySet<string | undefined> {
@@ -383,15 +383,15 @@ export class SessionPool {
   }
 
   /** Whether an idle session stays open: branches and their parents; without a store, every session but those of requests with an expired key. */
-  #stays(id: string, parents: ReadonlySet<string | undefined>): boolean {
+  #mustStayOpen(id: string, parents: ReadonlySet<string | undefined>): boolean {
     const held = this.#held.get(id);
     if (held === undefined) return false;
     if (held.session.parent !== undefined || parents.has(id)) return true;
-    return this.#options.store === undefined && !isOver(id, this.#options.clock.now() - held.usedAt);
+    return this.#options.store === undefined && !isExpiredRequest(id, this.#options.clock.now() - held.usedAt);
   }
 }
 
 /** Whether a session of a request is not needed any more: without a store, such a session is useful only until its key expires. */
-function isOver(id: string, idleMs: number): boolean {
-  return id.startsWith(OWN_SESSION_PREFIX) && idleMs > OWN_KEPT_MS;
+function isExpiredRequest(id: string, idleMs: number): boolean {
+  return id.startsWith(OWN_SESSION_PREFIX) && idleMs > REQUEST_RETENTION_MS;
 }

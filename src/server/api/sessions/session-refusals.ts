@@ -1,14 +1,14 @@
 /** Errors of requests that use sessions. */
 import type { CallUnderWay } from "../../../call/context/calls-under-way.ts";
-import { plural, someOf } from "../../../core/base/wording.ts";
+import { plural, formatList } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
 
-export function isStopping(): ToolError {
+export function stoppingError(): ToolError {
   return new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
 }
 
 /** Replaces the error for a session id that is in use, whose hint names methods of the TypeScript API. */
-export function inTermsOfRoutes(thrown: unknown, id: string | undefined): ToolError {
+export function toApiError(thrown: unknown, id: string | undefined): ToolError {
   const error = ToolError.fromUnknown(thrown);
   if (error.code !== "duplicate" || id === undefined) return error;
   return new ToolError("duplicate", `A session ${JSON.stringify(id)} already exists.`, {
@@ -19,7 +19,7 @@ export function inTermsOfRoutes(thrown: unknown, id: string | undefined): ToolEr
 }
 
 /** The error if too many sessions stay open to begin another. */
-export function tooManyOpen(maxOpenSessions: number): ToolError {
+export function tooManyOpenSessions(maxOpenSessions: number): ToolError {
   return new ToolError("limit_exceeded", `The server has ${maxOpenSessions} sessions open that only their clients can end.`, {
     outcome: "not_started",
     hint: "Commit, discard or delete branches and sessions that are not needed any more.",
@@ -28,7 +28,7 @@ export function tooManyOpen(maxOpenSessions: number): ToolError {
 }
 
 /** The error of a keyed request that is not begun, because without a store too many such sessions are remembered. */
-export function tooManyRemembered(): ToolError {
+export function tooManyKeyedRequests(): ToolError {
   return new ToolError("unavailable", "The server cannot keep any more requests with an Idempotency-Key that took long.", {
     outcome: "not_started",
     retryable: true,
@@ -43,7 +43,7 @@ const HOUR_MS = 60 * 60 * 1_000;
  * Replaces the error of a claim, whose hint names a method of the TypeScript API, if the process that has the session announced no address: requests are
  * forwarded only to processes that did.
  */
-export function openElsewhere(claim: ToolError): ToolError {
+export function openElsewhereError(claim: ToolError): ToolError {
   const { message, retryable, outcome } = claim;
   return new ToolError("resource_busy", message, {
     retryable,
@@ -55,7 +55,7 @@ export function openElsewhere(claim: ToolError): ToolError {
 }
 
 /** The error of a request without results, because its calls continue in another process. */
-export function leftOpen(
+export function releasedCallsError(
   sessionId: string,
   { calls, isKeyed }: { readonly calls: readonly CallUnderWay[]; readonly isKeyed: boolean },
 ): ToolError {
@@ -65,7 +65,7 @@ export function leftOpen(
   const session = JSON.stringify(sessionId);
   return new ToolError(
     "unavailable",
-    `The server is stopping, and has released the session ${session} with ${plural(calls.length, "call")} in progress: ${someOf(waits)}.`,
+    `The server is stopping, and has released the session ${session} with ${plural(calls.length, "call")} in progress: ${formatList(waits)}.`,
     {
       retryable: isKeyed,
       outcome: "unknown",

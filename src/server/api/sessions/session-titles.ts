@@ -1,15 +1,15 @@
 /** Titles of sessions for lists, read from the beginning of a log and cached. */
 import type { SessionEvent } from "../../../core/event.ts";
 import type { EventPage, Store } from "../../../core/store.ts";
-import { atMost } from "../../../core/base/short-text.ts";
+import { truncateText } from "../../../core/base/short-text.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import type { ApiSession } from "../openapi/component-types.ts";
 
 /** Maximum number of events of a log that are examined. */
-const LOOKED_AT = 6;
+const MAX_EXAMINED_EVENTS = 6;
 const MAX_CHARS = 200;
 /** Maximum number of cached titles. */
-const MAX_KEPT = 10_000;
+const MAX_CACHED = 10_000;
 /** Maximum number of logs read at a time, over all requests. */
 const READ_AT_ONCE = 8;
 
@@ -18,12 +18,12 @@ interface Title {
   readonly createdAt: number | undefined;
   /** Empty if the examined events have no title. */
   readonly title: string;
-  readonly lookedAt: number;
+  readonly examinedEvents: number;
 }
 
 export class SessionTitles {
   readonly #store: Store | undefined;
-  readonly #kept = new Map<string, Title>();
+  readonly #cached = new Map<string, Title>();
   #reading = 0;
   readonly #waiting: (() => void)[] = [];
 
@@ -32,44 +32,44 @@ export class SessionTitles {
   }
 
   /** Adds the title: the first message of a user or the first called tool, whichever came first. Never rejects. */
-  async entitled(session: ApiSession, open?: RuntimeSession): Promise<ApiSession> {
+  async withTitle(session: ApiSession, open?: RuntimeSession): Promise<ApiSession> {
     const title = await this.#titleOf(session, open);
     return title === "" ? session : { ...session, title };
   }
 
   async #titleOf(session: ApiSession, open: RuntimeSession | undefined): Promise<string> {
-    const known = this.#known(session);
+    const known = this.#findCached(session);
     if (known !== undefined) return known;
     if (session.damage !== undefined || session.length === 0) return "";
     // another request may have read it while this one waited
-    return this.#inTurn(async () => this.#known(session) ?? (await this.#look(session, open)));
+    return this.#withReadSlot(async () => this.#findCached(session) ?? (await this.#readTitle(session, open)));
   }
 
   /** The cached title; undefined if there is none, or if events were added since. */
-  #known({ id, createdAt, length }: ApiSession): string | undefined {
-    const kept = this.#kept.get(id);
+  #findCached({ id, createdAt, length }: ApiSession): string | undefined {
+    const kept = this.#cached.get(id);
     if (kept === undefined || kept.createdAt !== createdAt) return undefined;
-    return kept.title !== "" || kept.lookedAt >= Math.min(length, LOOKED_AT) ? kept.title : undefined;
+    return kept.title !== "" || kept.examinedEvents >= Math.min(length, MAX_EXAMINED_EVENTS) ? kept.title : undefined;
   }
 
   /** Reads the title. Returns "" if the log cannot be read now: the session is listed without a title, and the next list tries again. */
-  async #look({ id, createdAt }: ApiSession, open: RuntimeSession | undefined): Promise<string> {
-    const beginning = await this.#beginning(id, open);
+  async #readTitle({ id, createdAt }: ApiSession, open: RuntimeSession | undefined): Promise<string> {
+    const beginning = await this.#readFirstEvents(id, open);
     if (beginning === undefined) return "";
     const { events, damage } = beginning;
     const title = titleIn(events);
     // a damaged log will never have more to read
-    this.#keep(id, { createdAt, title, lookedAt: damage === undefined ? events.length : LOOKED_AT });
+    this.#cacheTitle(id, { createdAt, title, examinedEvents: damage === undefined ? events.length : MAX_EXAMINED_EVENTS });
     return title;
   }
 
   /** The first events of a session; undefined if they cannot be read. */
-  async #beginning(id: string, open: RuntimeSession | undefined): Promise<Pick<EventPage, "events" | "damage"> | undefined> {
-    if (this.#store === undefined) return { events: open?.log.slice(0, LOOKED_AT) ?? [] };
-    return this.#store.read(id, { limit: LOOKED_AT }).catch(() => undefined);
+  async #readFirstEvents(id: string, open: RuntimeSession | undefined): Promise<Pick<EventPage, "events" | "damage"> | undefined> {
+    if (this.#store === undefined) return { events: open?.log.slice(0, MAX_EXAMINED_EVENTS) ?? [] };
+    return this.#store.read(id, { limit: MAX_EXAMINED_EVENTS }).catch(() => undefined);
   }
 
-  async #inTurn(look: () => Promise<string>): Promise<string> {
+  async #withReadSlot(look: () => Promise<string>): Promise<string> {
     if (this.#reading < READ_AT_ONCE) this.#reading++;
     else await new Promise<void>((resolve) => void this.#waiting.push(resolve));
     try {
@@ -81,11 +81,11 @@ export class SessionTitles {
     }
   }
 
-  #keep(id: string, kept: Title): void {
-    this.#kept.delete(id);
-    this.#kept.set(id, kept);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MAX_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+  #cacheTitle(id: string, kept: Title): void {
+    this.#cached.delete(id);
+    this.#cached.set(id, kept);
+    const [oldest] = this.#cached.keys();
+    if (this.#cached.size > MAX_CACHED && oldest !== undefined) this.#cached.delete(oldest);
   }
 }
 
@@ -100,7 +100,7 @@ function titleIn(events: readonly SessionEvent[]): string {
       .slice(0, 4 * MAX_CHARS)
       .trim()
       .replaceAll(/\s+/gu, " ");
-    if (title !== "") return atMost(title, MAX_CHARS);
+    if (title !== "") return truncateText(title, MAX_CHARS);
   }
   return "";
 }

@@ -4,15 +4,15 @@ import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 export interface UseOptions {
   readonly create?: boolean;
   readonly anyTools?: boolean;
-  readonly leavesCalls?: boolean;
+  readonly waitsForCalls?: boolean;
 }
 
 /** A resume in progress, with the options of the request that began it. */
-export interface Resuming extends UseOptions {
+export interface PendingResume extends UseOptions {
   readonly session: Promise<RuntimeSession>;
 }
 
 /** Whether another request may share the result of this resume, its error included: its options allow everything that the request's do. */
-export function allows({ create, anyTools }: Resuming, wanted: UseOptions): boolean {
+export function canShareResume({ create, anyTools }: PendingResume, wanted: UseOptions): boolean {
   return (create === true || wanted.create !== true) && (anyTools === true || wanted.anyTools !== true);
 }

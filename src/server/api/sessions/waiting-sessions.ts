@@ -5,36 +5,36 @@ import type { Log } from "../../../core/ports.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 
 /** The calls in progress of a session. */
-export interface Waiting {
+export interface SessionCalls {
   /** Calls that another process can finish. */
   readonly waiting: readonly CallUnderWay[];
   /** Whether all calls are in `waiting`. */
   readonly isWaiting: boolean;
   /** Whether all calls wait for a person. */
-  readonly asks: boolean;
+  readonly awaitsPerson: boolean;
 }
 
 /** Sessions with calls in progress, by id. */
-export function waitingSessions({ underWay }: Pick<Runtime, "underWay">): ReadonlyMap<string, Waiting> {
+export function groupCallsBySession({ underWay }: Pick<Runtime, "underWay">): ReadonlyMap<string, SessionCalls> {
   const bySession = Map.groupBy(underWay, ({ sessionId }) => sessionId);
   return new Map(
     Array.from(bySession, ([id, calls]) => {
       const waiting = calls.filter(({ waitsFor }) => waitsFor !== undefined);
-      const asks = calls.every(({ waitsFor }) => waitsFor === "answer");
-      return [id, { waiting, isWaiting: waiting.length === calls.length, asks }];
+      const awaitsPerson = calls.every(({ waitsFor }) => waitsFor === "answer");
+      return [id, { waiting, isWaiting: waiting.length === calls.length, asks: awaitsPerson }];
     }),
   );
 }
 
 /** Begins to hand over a session if a call waits for a person; first cancels its calls outside jobs of other processes. undefined if none waits. */
-export async function leaveWaiting(runtime: Runtime, id: string, reason: string): Promise<{ readonly left: Promise<unknown> } | undefined> {
+export async function handOverWaiting(runtime: Runtime, id: string, reason: string): Promise<{ readonly handedOver: Promise<unknown> } | undefined> {
   const leavesJobs = runtime.store?.queue !== undefined;
   for (;;) {
     const calls = runtime.underWay.filter(({ sessionId }) => sessionId === id);
     if (!calls.some(({ waitsFor }) => waitsFor === "answer")) return undefined;
     const inJobs = new Set(runtime.running.flatMap(({ callId, jobId }) => (leavesJobs && jobId !== undefined ? callId : [])));
     const works = calls.filter(({ callId, waitsFor }) => waitsFor === undefined && !inJobs.has(callId));
-    if (works.length === 0) return { left: runtime.sessions.handOver(id) };
+    if (works.length === 0) return { handedOver: runtime.sessions.handOver(id) };
     const ended = nextEnd(runtime);
     for (const { callId } of works) runtime.cancel(callId, reason);
     await ended;
@@ -42,7 +42,7 @@ export async function leaveWaiting(runtime: Runtime, id: string, reason: string)
 }
 
 /** Hands over a session that is being resumed, because its calls wait for a person or the grace period is over. Does not wait for it. */
-export function leaveResume(id: string, { runtime, log }: { readonly runtime: Pick<Runtime, "sessions">; readonly log: Log }): void {
+export function handOverResume(id: string, { runtime, log }: { readonly runtime: Pick<Runtime, "sessions">; readonly log: Log }): void {
   runtime.sessions.handOver(id).catch((thrown: unknown) => log.warn(`A session could not be released: ${describeThrown(thrown)}`));
 }
 
@@ -55,7 +55,7 @@ function nextEnd(runtime: Runtime): Promise<void> {
 }
 
 /** Returns a function that runs `work` in the next turn of the event loop, once for all calls until then. */
-export function onceSoon(work: () => void): () => void {
+export function onceNextTick(work: () => void): () => void {
   let isPlanned = false;
   return () => {
     if (isPlanned) return;

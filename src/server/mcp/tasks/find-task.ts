@@ -3,23 +3,23 @@ import { ToolError } from "../../../core/error.ts";
 import { CallClient } from "../call-client.ts";
 import { withClient } from "../client.ts";
 import { Exchange, type ExchangeRound } from "../exchange.ts";
-import { clientFacts } from "../round.ts";
-import type { CallServing } from "../serving.ts";
+import { readClientFacts } from "../round.ts";
+import type { CallHandlerContext } from "../serving.ts";
 import { ownerInput, type OwnedTask } from "./owner-input.ts";
 import type { ServedTask, TaskInput } from "./served-task.ts";
-import { takeUpTask, taskQuestions } from "./task-call.ts";
-import { storedTask } from "./stored-task.ts";
+import { resumeTask, createTaskQuestions } from "./task-call.ts";
+import { readStoredTask } from "./stored-task.ts";
 import type { TaskContext } from "./task-context.ts";
-import { taskEnd } from "./task-end.ts";
+import { toTaskEnd } from "./task-end.ts";
 import { taskSessionId } from "./task-id.ts";
-import type { TaskPlace } from "./tasks.ts";
+import type { TaskSlot } from "./tasks.ts";
 
 /** Finds a task; undefined if the caller has no such task. @throws ToolError `resource_busy` while another process runs it, as a rejection */
-async function findTask(serving: CallServing, id: string, context: TaskContext): Promise<ServedTask | undefined> {
+async function findTask(serving: CallHandlerContext, id: string, context: TaskContext): Promise<ServedTask | undefined> {
   const { gateway, info } = serving;
   return await gateway.tasks?.find(id, info.caller.id, {
     signal: context.mcpReq.signal,
-    takeUp: (place) => takeUp(serving, context, place),
+    restore: (place) => restoreTask(serving, context, place),
   });
 }
 
@@ -27,17 +27,17 @@ async function findTask(serving: CallServing, id: string, context: TaskContext):
 const IS_OPEN: ReadonlySet<string> = new Set(["resource_busy", "duplicate", "conflict"]);
 
 /** As `findTask`; of a task that another process runs, what the store has of it, with its questions if that process can be asked for them. */
-export function lookForTask(serving: CallServing, id: string, context: TaskContext): Promise<ServedTask | undefined> {
+export function findTaskSnapshot(serving: CallHandlerContext, id: string, context: TaskContext): Promise<ServedTask | undefined> {
   return look({ serving, id, context, input: (task) => ownerInput(serving, task, context) });
 }
 
-/** As `lookForTask`, for a task that is only to be cancelled: without its questions. */
-export function lookForTaskAlone(serving: CallServing, id: string, context: TaskContext): Promise<ServedTask | undefined> {
+/** As `findTaskSnapshot`, for a task that is only to be cancelled: without its questions. */
+export function lookForTaskAlone(serving: CallHandlerContext, id: string, context: TaskContext): Promise<ServedTask | undefined> {
   return look({ serving, id, context });
 }
 
 interface LookedFor {
-  readonly serving: CallServing;
+  readonly serving: CallHandlerContext;
   readonly id: string;
   readonly context: TaskContext;
   readonly input?: (task: OwnedTask) => Promise<TaskInput | undefined>;
@@ -49,7 +49,7 @@ async function look({ serving, id, context, input }: LookedFor): Promise<ServedT
   } catch (thrown: unknown) {
     const sessionId = taskSessionId(id, serving.info.caller.id);
     if (sessionId === undefined || !IS_OPEN.has(ToolError.fromUnknown(thrown, "store_failed").code)) throw thrown;
-    const task = await storedTask({
+    const task = await readStoredTask({
       id,
       sessionId,
       serving,
@@ -63,25 +63,25 @@ async function look({ serving, id, context, input }: LookedFor): Promise<ServedT
 
 /** A client that no request waits for. */
 function clientOf(
-  { gateway: { settings }, server, connection }: CallServing,
+  { gateway: { settings }, server, connection }: CallHandlerContext,
   context: TaskContext,
 ): { readonly client: CallClient; readonly exchange: Exchange<void>; readonly end: () => void } {
   const over = Promise.withResolvers<void>();
   const exchange = new Exchange<void>(NO_ROUND, () => over.promise);
-  const client = new CallClient({ ...clientFacts(context, server, connection), newId: () => settings.ids.next("ask") }, exchange);
+  const client = new CallClient({ ...readClientFacts(context, server, connection), newId: () => settings.ids.next("ask") }, exchange);
   return { client, exchange, end: over.resolve };
 }
 
-async function takeUp(
-  serving: CallServing,
+async function restoreTask(
+  serving: CallHandlerContext,
   context: TaskContext,
-  place: Pick<TaskPlace, "id" | "sessionId">,
+  place: Pick<TaskSlot, "id" | "sessionId">,
 ): Promise<ServedTask | undefined> {
   const { gateway, info } = serving;
   const { runtime, tasks, settings } = gateway;
   if (tasks === undefined) return undefined;
   const { client, exchange, end } = clientOf(serving, context);
-  exchange.expectTask(taskQuestions(() => true));
+  exchange.expectTask(createTaskQuestions(() => true));
   try {
     const session = await withClient(client, () =>
       runtime.resume(place.sessionId, {
@@ -91,8 +91,8 @@ async function takeUp(
     );
     const name = session.history[0]?.result?.name ?? session.history[0]?.call.name;
     const tool = name === undefined ? undefined : runtime.registry.get(name)?.tool;
-    const endOf = (result: Parameters<typeof taskEnd>[0]): ReturnType<typeof taskEnd> => taskEnd(result, { serving, client, tool });
-    return await takeUpTask({ tasks, runtime, settings }, place, { session, exchange, client, endOf });
+    const toEnd = (result: Parameters<typeof toTaskEnd>[0]): ReturnType<typeof toTaskEnd> => toTaskEnd(result, { serving, client, tool });
+    return await resumeTask({ tasks, runtime, settings }, place, { session, exchange, client, toEnd });
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown, "store_failed");
     if (error.code === "not_found" || error.code === "invalid_argument") return undefined;

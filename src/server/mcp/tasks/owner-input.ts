@@ -7,8 +7,8 @@ import { CLIENT_JSON } from "../../http/body.ts";
 import type { InputRequest } from "../exchange.ts";
 import { INTERNAL_ERROR } from "../../../engine/mcp/rpc-codes.ts";
 import { MCP_PATH } from "../mcp-path.ts";
-import { clientFacts } from "../round.ts";
-import type { CallServing } from "../serving.ts";
+import { readClientFacts } from "../round.ts";
+import type { CallHandlerContext } from "../serving.ts";
 import type { TaskInput } from "./served-task.ts";
 import { TASKS_EXTENSION } from "./task-offer.ts";
 import type { TaskContext } from "./task-context.ts";
@@ -29,7 +29,7 @@ const METHODS: readonly InputRequest["method"][] = ["elicitation/create", "sampl
  * Reads the questions of a task. Undefined if the process that runs it announced no address, does not answer there, or does not know the task; and for a
  * request that another server has sent on.
  */
-export async function ownerInput(serving: CallServing, task: OwnedTask, context: TaskContext): Promise<TaskInput | undefined> {
+export async function ownerInput(serving: CallHandlerContext, task: OwnedTask, context: TaskContext): Promise<TaskInput | undefined> {
   const owner = new TaskOwner(serving, task, context);
   try {
     const shown = await owner.ask("tasks/get", {});
@@ -42,11 +42,11 @@ export async function ownerInput(serving: CallServing, task: OwnedTask, context:
 }
 
 class TaskOwner {
-  readonly #serving: CallServing;
+  readonly #serving: CallHandlerContext;
   readonly #task: OwnedTask;
   readonly #context: TaskContext;
 
-  constructor(serving: CallServing, task: OwnedTask, context: TaskContext) {
+  constructor(serving: CallHandlerContext, task: OwnedTask, context: TaskContext) {
     this.#serving = serving;
     this.#task = task;
     this.#context = context;
@@ -65,11 +65,11 @@ class TaskOwner {
     if (headers === undefined || wasForwarded({ headers })) return undefined;
     const [stored] = (await runtime.store?.list({ sessionId: this.#task.sessionId })) ?? [];
     if (stored?.openedAt === undefined) return undefined;
-    const { capabilities } = clientFacts(this.#context, server, connection);
+    const { capabilities } = readClientFacts(this.#context, server, connection);
     const request = requestTo(stored.openedAt, { method, params: { ...params, taskId: this.#task.id }, capabilities, headers });
     const process = { id: stored.openedIn, address: stored.openedAt };
     const parts = { store: runtime.store, clock: settings.clock, basePath: "" };
-    const response = await sendToProcess({ whole: () => request }, { process, what: "The task runs", timeoutMs: ANSWER_MS }, parts);
+    const response = await sendToProcess({ toRequestWithBody: () => request }, { process, what: "The task runs", timeoutMs: ANSWER_MS }, parts);
     const answer = answerIn(await response.text());
     if (isJsonObject(answer?.["result"])) return answer["result"];
     const { code, message } = isJsonObject(answer?.["error"]) ? answer["error"] : {};

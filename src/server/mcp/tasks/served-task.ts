@@ -50,7 +50,7 @@ export class ServedTask {
   #updatedAt: number;
   #statusMessage: string | undefined;
   #end: TaskEnd | undefined;
-  #told: string;
+  #lastNotified: string;
 
   constructor(options: ServedTaskOptions) {
     this.id = options.id;
@@ -58,7 +58,7 @@ export class ServedTask {
     this.#options = options;
     this.#createdAt = options.createdAt ?? options.clock.wallTime();
     this.#updatedAt = this.#createdAt;
-    this.#told = this.situation;
+    this.#lastNotified = this.situation;
   }
 
   get status(): TaskStatus {
@@ -76,16 +76,16 @@ export class ServedTask {
     return this.#end;
   }
 
-  say(message: string): void {
+  setStatusMessage(message: string): void {
     this.#statusMessage = message.slice(0, MAX_MESSAGE_CHARS);
     this.#updatedAt = this.#options.clock.wallTime();
   }
 
   /** Calls the listeners if the status or the questions have changed. @param at wall-clock milliseconds. @default now */
-  touch(at?: number): void {
+  notifyIfChanged(at?: number): void {
     const { situation } = this;
-    if (situation === this.#told) return;
-    this.#told = situation;
+    if (situation === this.#lastNotified) return;
+    this.#lastNotified = situation;
     this.#updatedAt = at ?? this.#options.clock.wallTime();
     for (const listener of this.#listeners) listener(this);
   }
@@ -94,11 +94,11 @@ export class ServedTask {
   finish(end: TaskEnd, at?: number): void {
     if (this.#end !== undefined) return;
     this.#end = end;
-    this.touch(at);
+    this.notifyIfChanged(at);
   }
 
   /** Calls the listeners a last time, because another process runs it now: it does not change here any more, and must be looked up again. */
-  leave(): void {
+  markTakenOver(): void {
     for (const listener of this.#listeners) listener(this);
   }
 

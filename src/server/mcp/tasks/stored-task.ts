@@ -5,7 +5,7 @@ import { describeThrown } from "../../../core/error.ts";
 import { readEvents } from "../../../session/read-events.ts";
 import type { AnsweredCall } from "../answer-call.ts";
 import { ServedTask, type TaskInput } from "./served-task.ts";
-import { taskEnd } from "./task-end.ts";
+import { toTaskEnd } from "./task-end.ts";
 
 export interface StoredTaskOptions extends Omit<AnsweredCall, "tool"> {
   readonly id: string;
@@ -19,7 +19,7 @@ export interface StoredTaskOptions extends Omit<AnsweredCall, "tool"> {
  * Undefined if the store does not have its call yet. It does not change: it is looked for again. Without `input` it is `working` also while it waits for
  * input.
  */
-export async function storedTask({ id, sessionId, serving, client, input: readInput }: StoredTaskOptions): Promise<ServedTask | undefined> {
+export async function readStoredTask({ id, sessionId, serving, client, input: readInput }: StoredTaskOptions): Promise<ServedTask | undefined> {
   const { runtime, tasks, settings } = serving.gateway;
   const { store } = runtime;
   if (store === undefined || tasks === undefined) return undefined;
@@ -40,6 +40,6 @@ export async function storedTask({ id, sessionId, serving, client, input: readIn
   const task = new ServedTask({ id, clock: settings.clock, ttlMs, pollIntervalMs, createdAt: events[0]?.at ?? createdAt, ...own });
   if (end?.type !== "call-end") return task;
   const tool = runtime.registry.get(end.result.name)?.tool;
-  task.finish(await taskEnd(end.result, { serving, client, tool }), end.at);
+  task.finish(await toTaskEnd(end.result, { serving, client, tool }), end.at);
   return task;
 }

@@ -10,12 +10,12 @@ import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import type { CallClient } from "../call-client.ts";
 import type { Exchange, TaskQuestions } from "../exchange.ts";
 import type { Settings } from "../options.ts";
-import { newSecret } from "../../../net/secret.ts";
+import { createSecret } from "../../../net/secret.ts";
 import { INTERNAL_ERROR } from "../../../engine/mcp/rpc-codes.ts";
 import { ServedTask, type TaskEnd } from "./served-task.ts";
-import type { TaskPlace, Tasks } from "./tasks.ts";
+import type { TaskSlot, Tasks } from "./tasks.ts";
 
-export interface TaskParts {
+export interface TaskServices {
   readonly tasks: Tasks;
   readonly runtime: Runtime;
   readonly settings: Pick<Settings, "clock" | "ids" | "log">;
@@ -25,11 +25,11 @@ export interface TaskParts {
 interface TaskSide {
   readonly exchange: Exchange<unknown>;
   readonly client: CallClient;
-  readonly endOf: (result: ToolResult) => Promise<TaskEnd>;
+  readonly toEnd: (result: ToolResult) => Promise<TaskEnd>;
 }
 
 export interface TaskCall extends TaskSide {
-  readonly place: TaskPlace;
+  readonly slot: TaskSlot;
   readonly call: Omit<ToolCall, "id">;
   readonly options: ExecuteOptions;
   /** The session to run in, unless the call goes to the background at once. @default a session of its own */
@@ -39,53 +39,53 @@ export interface TaskCall extends TaskSide {
 }
 
 /** Runs a call. Resolves to its result if it ended in time, or to the task that it has become. */
-export async function runTaskCall(parts: TaskParts, taskCall: TaskCall): Promise<ToolResult | ServedTask> {
+export async function runTaskCall(parts: TaskServices, taskCall: TaskCall): Promise<ToolResult | ServedTask> {
   const { tasks, runtime, settings } = parts;
-  const { place, call, options, exchange, session: given, atOnce } = taskCall;
-  const own = given === undefined || atOnce ? runtime.session(place.sessionId) : undefined;
-  const session = own ?? given;
+  const { slot, call, options, exchange, session: given, atOnce } = taskCall;
+  const ownSession = given === undefined || atOnce ? runtime.session(slot.sessionId) : undefined;
+  const session = ownSession ?? given;
   if (session === undefined) throw new Error("a call without a session has one of its own");
   const id = settings.ids.next("request");
-  if (atOnce) exchange.expectTask(taskQuestions(() => session.jobs.length > 0));
+  if (atOnce) exchange.expectTask(createTaskQuestions(() => session.jobs.length > 0));
   let task: ServedTask | undefined;
   const onProgress: ExecuteOptions["onProgress"] = (update, progressing) => {
     if (task === undefined) options.onProgress?.(update, progressing);
-    else if (update.message !== undefined) task.say(update.message);
+    else if (update.message !== undefined) task.setStatusMessage(update.message);
   };
-  const stopTimer = atOnce ? undefined : promoteLater(parts, { session, id, exchange });
+  const stopTimer = atOnce ? undefined : schedulePromotion(parts, { session, id, exchange });
   let result: ToolResult | undefined;
   try {
     result = await session.execute({ ...call, id }, { ...options, onProgress, ...(atOnce ? { background: true } : {}) });
   } finally {
     stopTimer?.();
     if (result?.status !== "pending") {
-      place.release();
-      if (own !== undefined) tasks.forget(own.id);
+      slot.release();
+      if (ownSession !== undefined) tasks.removeSession(ownSession.id);
     }
   }
   if (result.status !== "pending") return result;
-  task = begin(parts, { place, callId: result.callId, exchange, createdAt: own?.log[0]?.at }); // the same time as after a restart
-  place.release();
-  void follow(parts, { ...taskCall, task, session, own, callId: result.callId });
+  task = startTask(parts, { slot, callId: result.callId, exchange, createdAt: ownSession?.log[0]?.at }); // the same time as after a restart
+  slot.release();
+  void follow(parts, { ...taskCall, task, session, ownSession, callId: result.callId });
   return task;
 }
 
 /** Restores a task that an earlier process began or ended; undefined if the store does not have it. */
-export async function takeUpTask(
-  parts: TaskParts,
-  place: Pick<TaskPlace, "id" | "sessionId">,
+export async function resumeTask(
+  parts: TaskServices,
+  slot: Pick<TaskSlot, "id" | "sessionId">,
   side: TaskSide & { readonly session: RuntimeSession },
 ): Promise<ServedTask | undefined> {
-  const { session, exchange, endOf } = side;
+  const { session, exchange, toEnd } = side;
   const [entry] = session.history;
   if (entry === undefined) {
     await session.close();
     return undefined;
   }
-  const task = begin(parts, { place, callId: entry.callId, exchange, createdAt: session.log[0]?.at });
-  if (entry.result === undefined) void follow(parts, { ...side, place, task, own: session, callId: entry.callId });
+  const task = startTask(parts, { slot, callId: entry.callId, exchange, createdAt: session.log[0]?.at });
+  if (entry.result === undefined) void follow(parts, { ...side, slot, task, ownSession: session, callId: entry.callId });
   else {
-    task.finish(await endOf(entry.result), endedAt(session, entry.callId));
+    task.finish(await toEnd(entry.result), endedAt(session, entry.callId));
     exchange.finish();
     await session.close();
   }
@@ -93,20 +93,20 @@ export async function takeUpTask(
 }
 
 interface Begun {
-  readonly place: Pick<TaskPlace, "id" | "sessionId">;
+  readonly slot: Pick<TaskSlot, "id" | "sessionId">;
   readonly callId: string;
   readonly exchange: Exchange<unknown>;
   readonly createdAt?: number | undefined;
 }
 
-function begin({ tasks, runtime, settings }: TaskParts, { place, callId, exchange, createdAt }: Begun): ServedTask {
+function startTask({ tasks, runtime, settings }: TaskServices, { slot, callId, exchange, createdAt }: Begun): ServedTask {
   const { ttlMs, pollIntervalMs } = tasks.settings;
   const cancel = (): void => {
     exchange.cancel("the client cancelled it");
     if (runtime.jobs.get(callId) !== undefined) runtime.jobs.cancel(callId, "the client cancelled it");
   };
   const task = new ServedTask({
-    id: place.id,
+    id: slot.id,
     clock: settings.clock,
     ttlMs,
     pollIntervalMs,
@@ -114,53 +114,53 @@ function begin({ tasks, runtime, settings }: TaskParts, { place, callId, exchang
     cancel,
     ...(createdAt === undefined ? {} : { createdAt }),
   });
-  exchange.expectTask(taskQuestions(() => true));
-  exchange.detach(() => task.touch());
-  tasks.add(place.sessionId, task);
+  exchange.expectTask(createTaskQuestions(() => true));
+  exchange.detach(() => task.notifyIfChanged());
+  tasks.add(slot.sessionId, task);
   return task;
 }
 
 /** Makes unique keys for the questions of a task: after a restart, a repeated question gets a new key, so the client is asked again. */
-export function taskQuestions(hasBegun: () => boolean): TaskQuestions {
-  const mark = newSecret().slice(0, 8);
+export function createTaskQuestions(hasStarted: () => boolean): TaskQuestions {
+  const mark = createSecret().slice(0, 8);
   let asked = 0;
-  return { keyOf: (key) => `${key}.${mark}.${++asked}`, hasBegun };
+  return { keyOf: (key) => `${key}.${mark}.${++asked}`, hasStarted };
 }
 
 interface Followed extends TaskSide {
-  readonly place: Pick<TaskPlace, "id" | "sessionId">;
+  readonly slot: Pick<TaskSlot, "id" | "sessionId">;
   readonly task: ServedTask;
   readonly session: RuntimeSession;
   /** The session, if it exists for the task alone. */
-  readonly own: RuntimeSession | undefined;
+  readonly ownSession: RuntimeSession | undefined;
   readonly callId: string;
 }
 
 async function follow(
-  { tasks, runtime, settings }: TaskParts,
-  { task, place, session, own, callId, exchange, client, endOf }: Followed,
+  { tasks, runtime, settings }: TaskServices,
+  { task, slot, session, ownSession, callId, exchange, client, toEnd }: Followed,
 ): Promise<void> {
   const asking = new JobQuestions(runtime, client);
-  const stop = session.onJob((job) => asking.notice(job, callId));
+  const stop = session.onJob((job) => asking.handleJob(job, callId));
   let isLeft = false;
   try {
     const now = runtime.jobs.get(callId);
-    if (now !== undefined) asking.notice(now, callId);
+    if (now !== undefined) asking.handleJob(now, callId);
     const ended = await runtime.jobs.wait(callId);
-    task.finish(hasResult(ended) ? await endOf(ended.result) : lost(), endedAt(session, callId));
+    task.finish(hasResult(ended) ? await toEnd(ended.result) : lostTaskEnd(), endedAt(session, callId));
   } catch (thrown: unknown) {
     if (tasks.isClosed) return; // a later server continues it
-    isLeft = own !== undefined && ToolError.fromUnknown(thrown).code === "conflict"; // another process owns its session
+    isLeft = ownSession !== undefined && ToolError.fromUnknown(thrown).code === "conflict"; // another process owns its session
     if (isLeft) return;
     settings.log.warn(`The end of a task over MCP could not be recorded: ${describeThrown(thrown)}`);
-    task.finish(lost());
+    task.finish(lostTaskEnd());
   } finally {
     stop();
     exchange.finish();
-    await own
+    await ownSession
       ?.close()
       .catch((thrown: unknown) => settings.log.warn(`The session of a task could not be closed: ${describeThrown(thrown)}`));
-    if (isLeft) tasks.leave(place.sessionId, task); // after the close: those who follow the task look it up again, and may take it up
+    if (isLeft) tasks.handOver(slot.sessionId, task); // after the close: those who follow the task look it up again, and may take it up
   }
 }
 
@@ -173,7 +173,7 @@ function hasResult(job: EndedJob | JobStatus): job is EndedJob & { readonly resu
   return "result" in job;
 }
 
-function lost(): TaskEnd {
+function lostTaskEnd(): TaskEnd {
   return {
     status: "failed",
     error: { code: INTERNAL_ERROR, message: "The end of the task could not be recorded; the server's log says more." },
@@ -191,7 +191,7 @@ class JobQuestions {
     this.#client = client;
   }
 
-  notice(job: JobStatus, callId: string): void {
+  handleJob(job: JobStatus, callId: string): void {
     const { id, question } = job;
     if (id !== callId || question === undefined || this.#isOpen) return;
     this.#isOpen = true;
@@ -211,8 +211,8 @@ class JobQuestions {
 const ANSWER = { type: "object", properties: { answer: { type: "string", title: "Answer" } }, required: ["answer"] };
 
 /** Moves a call to the background after `taskAfterMs`, or later while the client has an unanswered question. Returns a function that stops this. */
-function promoteLater(
-  { tasks, runtime, settings }: TaskParts,
+function schedulePromotion(
+  { tasks, runtime, settings }: TaskServices,
   { session, id, exchange }: { readonly session: RuntimeSession; readonly id: string; readonly exchange: Exchange<unknown> },
 ): () => void {
   const { taskAfterMs } = tasks.settings;

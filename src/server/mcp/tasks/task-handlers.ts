@@ -2,31 +2,31 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError, isToolError } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
-import { untilAborted } from "../../../core/base/until-aborted.ts";
-import { senderTo } from "../round.ts";
+import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
+import { createSender } from "../round.ts";
 import { INVALID_PARAMS } from "../../../engine/mcp/rpc-codes.ts";
-import { textParam, type McpRequest, type Serving } from "../serving.ts";
+import { textParam, type McpRequest, type HandlerContext } from "../serving.ts";
 import type { InputRequest } from "../exchange.ts";
 import type { ServedTask, TaskEnd, TaskInput } from "./served-task.ts";
-import { lookForTask, lookForTaskAlone } from "./find-task.ts";
+import { findTaskSnapshot, lookForTaskAlone } from "./find-task.ts";
 import { TASKS_EXTENSION, hasTasksExtension } from "./task-offer.ts";
 import { taskStates } from "./task-states.ts";
 
 const RELATED_TASK = "io.modelcontextprotocol/related-task";
 
 /** Registers the handlers; none if the server serves no tasks. */
-export function addTaskHandlers(serving: Serving): void {
+export function addTaskHandlers(serving: HandlerContext): void {
   if (serving.gateway.tasks === undefined) return;
   if (serving.connection.era === "modern") addModern(serving);
   else addLegacy(serving);
 }
 
 /** Revision 2026-07-28: requires that the client declares the extension in each request. */
-function addModern(serving: Serving): void {
+function addModern(serving: HandlerContext): void {
   const { gateway, handleOther } = serving;
   const on = (
     method: string,
-    find: typeof lookForTask,
+    find: typeof findTaskSnapshot,
     answer: (task: ServedTask, context: ServerContext, request: McpRequest) => JsonObject | Promise<JsonObject>,
   ): void =>
     handleOther(method, async (request, context) => {
@@ -34,8 +34,8 @@ function addModern(serving: Serving): void {
         throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } });
       return await answer(await taskOf(serving, request, context, find), context, request);
     });
-  on("tasks/get", lookForTask, (task) => task.details);
-  on("tasks/update", lookForTask, async (task, { mcpReq }, { params }) => {
+  on("tasks/get", findTaskSnapshot, (task) => task.details);
+  on("tasks/update", findTaskSnapshot, async (task, { mcpReq }, { params }) => {
     const responses: unknown = mcpReq.inputResponses ?? params?.["inputResponses"];
     if (!isJsonObject(responses))
       throw new gateway.sdk.ProtocolError(INVALID_PARAMS, "inputResponses must be an object with the answers by their keys.");
@@ -51,30 +51,30 @@ function addModern(serving: Serving): void {
 }
 
 /** Revision 2025-11-25: the result has its own request, during which the client is asked the task's questions. */
-function addLegacy(serving: Serving): void {
+function addLegacy(serving: HandlerContext): void {
   const { handleOther } = serving;
-  handleOther("tasks/get", async (request, context) => (await taskOf(serving, request, context, lookForTask)).legacyFacts);
+  handleOther("tasks/get", async (request, context) => (await taskOf(serving, request, context, findTaskSnapshot)).legacyFacts);
   handleOther("tasks/cancel", async (request, context) => {
     const task = await taskOf(serving, request, context, lookForTaskAlone);
     if (task.end !== undefined) throw new serving.gateway.sdk.ProtocolError(INVALID_PARAMS, `The task has ended: ${task.status}.`);
     task.cancel();
-    await untilEnded(task, context.mcpReq.signal);
+    await waitUntilEnded(task, context.mcpReq.signal);
     return task.legacyFacts;
   });
   handleOther("tasks/result", async (request, context) => {
     const task = await endedTask(serving, textParam(request, "taskId"), context);
     if (task?.end === undefined) throw noTask(serving);
-    return related(serving, task, task.end);
+    return withRelatedTask(serving, task, task.end);
   });
 }
 
-async function taskOf(serving: Serving, request: McpRequest, context: ServerContext, find: typeof lookForTask): Promise<ServedTask> {
+async function taskOf(serving: HandlerContext, request: McpRequest, context: ServerContext, find: typeof findTaskSnapshot): Promise<ServedTask> {
   const task = await find(serving, textParam(request, "taskId"), context);
   if (task !== undefined) return task;
   throw noTask(serving);
 }
 
-function noTask({ gateway: { sdk } }: Serving): Error {
+function noTask({ gateway: { sdk } }: HandlerContext): Error {
   return new sdk.ProtocolError(INVALID_PARAMS, "There is no such task, or not any more.");
 }
 
@@ -87,9 +87,9 @@ function notReached(): ToolError {
  * Waits for the end of a task, wherever it runs, and asks its questions meanwhile. A question that is not answered in time stays open, and ends the wait.
  * Undefined if the task is removed first.
  */
-async function endedTask(serving: Serving, id: string, context: ServerContext): Promise<ServedTask | undefined> {
+async function endedTask(serving: HandlerContext, id: string, context: ServerContext): Promise<ServedTask | undefined> {
   const { mcpReq, http } = context;
-  const send = senderTo(context, serving.gateway.suspensions);
+  const send = createSender(context, serving.gateway.suspensions);
   const asked = new Set<string>();
   const gone = new AbortController();
   const signal = AbortSignal.any([mcpReq.signal, gone.signal]);
@@ -114,7 +114,7 @@ async function endedTask(serving: Serving, id: string, context: ServerContext): 
 
 const REFUSED: JsonObject = Object.freeze({ action: "cancel" });
 
-function related({ gateway: { sdk } }: Serving, { id }: ServedTask, end: TaskEnd): JsonObject {
+function withRelatedTask({ gateway: { sdk } }: HandlerContext, { id }: ServedTask, end: TaskEnd): JsonObject {
   if (end.status === "failed") throw new sdk.ProtocolError(end.error.code, end.error.message, end.error.data);
   const { _meta: meta = {}, ...result } = end.result;
   const own: JsonObject = isJsonObject(meta) ? meta : {};
@@ -134,10 +134,10 @@ function nextChange(task: ServedTask): Promise<void> {
 /** How long to wait for the end of a task after its cancellation was requested, in milliseconds. */
 const CANCEL_WAIT_MS = 1_000;
 
-async function untilEnded(task: ServedTask, signal: AbortSignal): Promise<void> {
+async function waitUntilEnded(task: ServedTask, signal: AbortSignal): Promise<void> {
   const late = AbortSignal.any([signal, AbortSignal.timeout(CANCEL_WAIT_MS)]);
   try {
-    while (task.end === undefined) await untilAborted(nextChange(task), late);
+    while (task.end === undefined) await rejectOnAbort(nextChange(task), late);
   } catch {
     // the task may end otherwise, or later
   }

@@ -1,6 +1,6 @@
 /** Ids of tasks, and the ids of the sessions that they run in. */
 import { hash } from "node:crypto";
-import { newSecret } from "../../../net/secret.ts";
+import { createSecret } from "../../../net/secret.ts";
 
 /** Prefix of the ids of tasks' sessions. */
 export const TASK_SESSION_PREFIX = "mcp-task-";
@@ -9,7 +9,7 @@ const ID = /^[\w-]{43}$/u;
 
 /** Makes an id that cannot be guessed. */
 export function newTaskId(): string {
-  return newSecret();
+  return createSecret();
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Notifications of tasks on the listen requests that name them (2026-07-28); the SDK does not support them. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { describeThrown } from "../../../core/error.ts";
-import type { CallServing } from "../serving.ts";
+import type { CallHandlerContext } from "../serving.ts";
 import type { TaskContext } from "./task-context.ts";
 import { TASKS_EXTENSION } from "./task-offer.ts";
 import { LEAST_LOOK_MS, taskStates } from "./task-states.ts";
@@ -14,7 +14,7 @@ const MAX_TASKS = 1_000;
 const MAX_LOOKS_PER_SECOND = 50;
 
 export interface TaskListensOptions {
-  readonly serving: CallServing;
+  readonly serving: CallHandlerContext;
   /** The headers of the request; undefined over standard input and output. */
   readonly headers?: Headers | undefined;
   readonly send: (message: JsonObject) => void;
@@ -34,10 +34,10 @@ interface Followed {
 }
 
 /** The listen requests of one connection. */
-export class TaskListens {
+export class TaskListenRequests {
   readonly #options: TaskListensOptions;
   /** By request id. */
-  readonly #wanted = new Map<JsonValue | undefined, Wanted>();
+  readonly #unacknowledged = new Map<JsonValue | undefined, Wanted>();
   /** Stops listening, by request id. */
   readonly #open = new Map<JsonValue | undefined, AbortController>();
 
@@ -46,32 +46,32 @@ export class TaskListens {
   }
 
   /** Handles a message of the client, which may begin or cancel listening. */
-  hear(message: unknown): void {
+  handleMessage(message: unknown): void {
     if (!isJsonObject(message)) return;
     const { id, method, params } = message;
     if (method === "notifications/cancelled" && isJsonObject(params)) this.#stop(params["requestId"]);
-    const ids = listenedTasks(message);
-    if (ids.length > 0) this.#wanted.set(id, { ids, envelope: isJsonObject(params) ? params["_meta"] : undefined });
+    const ids = readTaskIds(message);
+    if (ids.length > 0) this.#unacknowledged.set(id, { ids, envelope: isJsonObject(params) ? params["_meta"] : undefined });
   }
 
   /**
    * Returns the message to send in place of this one: the acknowledgement, later, also names the tasks that there are. The state of each is sent next, and
    * each later one until its end.
    */
-  passing<T>(message: T): T | Promise<JsonObject> {
-    if (this.#wanted.size === 0 || !isJsonObject(message) || message["method"] !== ACKNOWLEDGED) return message;
+  transformOutgoing<T>(message: T): T | Promise<JsonObject> {
+    if (this.#unacknowledged.size === 0 || !isJsonObject(message) || message["method"] !== ACKNOWLEDGED) return message;
     const params = isJsonObject(message["params"]) ? message["params"] : {};
     const id = isJsonObject(params["_meta"]) ? params["_meta"][SUBSCRIPTION] : undefined;
-    const wanted = this.#wanted.get(id);
+    const wanted = this.#unacknowledged.get(id);
     if (wanted === undefined) return message;
-    this.#wanted.delete(id);
+    this.#unacknowledged.delete(id);
     const honoured = isJsonObject(params["notifications"]) ? params["notifications"] : {};
     return this.#begin(id, wanted).then((taskIds) => ({ ...message, params: { ...params, notifications: { ...honoured, taskIds } } }));
   }
 
-  end(): void {
+  close(): void {
     for (const id of this.#open.keys()) this.#stop(id);
-    this.#wanted.clear();
+    this.#unacknowledged.clear();
   }
 
   /** Begins to follow the tasks that there are, and resolves to their ids. */
@@ -114,12 +114,12 @@ export class TaskListens {
   #stop(id: JsonValue | undefined): void {
     this.#open.get(id)?.abort();
     this.#open.delete(id);
-    this.#wanted.delete(id);
+    this.#unacknowledged.delete(id);
   }
 }
 
 /** The ids of the tasks in a listen request; empty unless the client declares the extension. */
-export function listenedTasks(message: unknown): readonly string[] {
+export function readTaskIds(message: unknown): readonly string[] {
   if (!isJsonObject(message) || message["method"] !== "subscriptions/listen" || !isJsonObject(message["params"])) return [];
   const { notifications, _meta: meta } = message["params"];
   const capabilities = isJsonObject(meta) ? meta[CAPABILITIES] : undefined;

@@ -2,16 +2,16 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { isJsonObject } from "../../../core/base/json.ts";
 import type { Tool } from "../../../core/tool.ts";
-import { clientFacts } from "../round.ts";
-import type { McpRequest, CallServing } from "../serving.ts";
-import type { TaskPlace } from "./tasks.ts";
+import { readClientFacts } from "../round.ts";
+import type { McpRequest, CallHandlerContext } from "../serving.ts";
+import type { TaskSlot } from "./tasks.ts";
 
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
 const JOBS_TOOLSET = "jobs";
 
 export interface TaskOffer {
-  readonly place: TaskPlace;
+  readonly slot: TaskSlot;
   /** Whether it becomes a task at once, instead of after a while. */
   readonly atOnce: boolean;
 }
@@ -20,13 +20,13 @@ export interface TaskOffer {
 export type TaskChoice = TaskOffer | "wait" | "as-is" | "needs-tasks";
 
 /** Whether a client of 2026-07-28 declares the extension with this request. */
-export function hasTasksExtension(context: ServerContext, { server, connection }: CallServing): boolean {
-  const { extensions } = clientFacts(context, server, connection).capabilities;
+export function hasTasksExtension(context: ServerContext, { server, connection }: CallHandlerContext): boolean {
+  const { extensions } = readClientFacts(context, server, connection).capabilities;
   return isJsonObject(extensions) && isJsonObject(extensions[TASKS_EXTENSION]);
 }
 
 export function chooseTask(
-  serving: CallServing,
+  serving: CallHandlerContext,
   { mode = "direct" }: Tool,
   { request, context }: { readonly request: McpRequest; readonly context: ServerContext },
 ): TaskChoice {
@@ -35,8 +35,8 @@ export function chooseTask(
   const isModern = connection.era === "modern";
   const wants = isModern ? hasTasksExtension(context, serving) : isJsonObject(request.params?.["task"]);
   if (tasks !== undefined && wants) {
-    const place = tasks.reserve(info.caller.id);
-    if (place !== undefined) return { place, atOnce: !isModern || mode !== "direct" };
+    const slot = tasks.reserve(info.caller.id);
+    if (slot !== undefined) return { slot, atOnce: !isModern || mode !== "direct" };
   }
   if (mode === "direct") return "as-is";
   // in a session with tools for jobs, the model manages its jobs itself

@@ -1,8 +1,8 @@
 /** Follows a task to its end, wherever it runs. */
-import { untilAborted } from "../../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
 import { describeThrown } from "../../../core/error.ts";
-import type { CallServing } from "../serving.ts";
-import { lookForTask } from "./find-task.ts";
+import type { CallHandlerContext } from "../serving.ts";
+import { findTaskSnapshot } from "./find-task.ts";
 import type { ServedTask } from "./served-task.ts";
 import type { TaskContext } from "./task-context.ts";
 import { taskSessionId } from "./task-id.ts";
@@ -23,7 +23,7 @@ interface FollowOptions {
  * @throws the reason of the context's signal, and the error of a task that cannot be looked for; as a rejection
  */
 export async function* taskStates(
-  serving: CallServing,
+  serving: CallHandlerContext,
   id: string,
   { context, lookMs = LEAST_LOOK_MS }: FollowOptions,
 ): AsyncGenerator<ServedTask> {
@@ -36,7 +36,7 @@ export async function* taskStates(
   try {
     for (;;) {
       changed = Promise.withResolvers();
-      const task = await lookForTask(serving, id, context);
+      const task = await findTaskSnapshot(serving, id, context);
       if (task === undefined) return;
       if (task.end === undefined && !isFollowed && tasks?.known(id, serving.info.caller.id) !== task) {
         isFollowed = true;
@@ -47,7 +47,7 @@ export async function* taskStates(
       try {
         yield task;
         if (task.end !== undefined) return;
-        await untilAborted(changed.promise, signal);
+        await rejectOnAbort(changed.promise, signal);
       } finally {
         stop();
         stopTimer();
@@ -60,7 +60,7 @@ export async function* taskStates(
 
 /** Calls `wake` for each call of the task's session that ends, here or elsewhere. */
 async function followStored(
-  { gateway: { runtime, settings }, info }: CallServing,
+  { gateway: { runtime, settings }, info }: CallHandlerContext,
   id: string,
   { signal, wake }: { readonly signal: AbortSignal; readonly wake: () => void },
 ): Promise<void> {

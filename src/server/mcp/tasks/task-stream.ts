@@ -1,13 +1,13 @@
 /** The HTTP event stream of a listen request that names tasks: the SDK's stream, with the tasks' notifications added. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
-import { strictJson } from "../../../core/base/strict-json.ts";
-import type { CallServing } from "../serving.ts";
-import { TaskListens } from "./task-listens.ts";
+import { replaceLoneSurrogates } from "../../../core/base/strict-json.ts";
+import type { CallHandlerContext } from "../serving.ts";
+import { TaskListenRequests } from "./task-listens.ts";
 
 export interface TaskStreamOptions {
   readonly body: JsonValue;
-  readonly serving: CallServing;
+  readonly serving: CallHandlerContext;
   /** The headers of the request. */
   readonly headers: Headers;
   /** Aborts when the client has disconnected. */
@@ -18,16 +18,16 @@ export interface TaskStreamOptions {
 const KEEP_ALIVE_MS = 15_000;
 
 /** Adds tasks to the SDK's stream. If only tasks are listened to, the SDK ends its stream at once; this one stays open. */
-export function taskStream(response: Response, options: TaskStreamOptions): Response {
+export function withTaskNotifications(response: Response, options: TaskStreamOptions): Response {
   const { body } = response;
   if (body === null) return response;
   const stream = new TaskStream(options);
-  return new Response(stream.over(body), { status: response.status, headers: response.headers });
+  return new Response(stream.wrap(body), { status: response.status, headers: response.headers });
 }
 
 class TaskStream {
   readonly #options: TaskStreamOptions;
-  readonly #listens: TaskListens;
+  readonly #listens: TaskListenRequests;
   readonly #encoder = new TextEncoder();
   readonly #ends: (() => void)[] = [];
   #stopTimer: () => void = () => undefined;
@@ -38,17 +38,17 @@ class TaskStream {
   constructor(options: TaskStreamOptions) {
     this.#options = options;
     const { serving, headers, body, signal } = options;
-    this.#listens = new TaskListens({ serving, headers, send: (message) => this.#write(message) });
-    this.#listens.hear(body);
+    this.#listens = new TaskListenRequests({ serving, headers, send: (message) => this.#write(message) });
+    this.#listens.handleMessage(body);
     const end = (): void => this.#end();
     signal.addEventListener("abort", end, { once: true });
     this.#ends.push(() => signal.removeEventListener("abort", end));
     const { tasks } = serving.gateway;
-    if (tasks !== undefined) this.#ends.push(tasks.whenClosed(end));
+    if (tasks !== undefined) this.#ends.push(tasks.onClose(end));
     this.#keepAlive();
   }
 
-  over(source: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+  wrap(source: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
     return new ReadableStream<Uint8Array>({
       start: (controller) => {
         this.#controller = controller;
@@ -68,23 +68,23 @@ class TaskStream {
       for await (const text of source.pipeThrough(new TextDecoderStream())) {
         const frames = (rest + text).split("\n\n");
         rest = frames.pop() ?? "";
-        for (const frame of frames) await this.#pass(frame);
+        for (const frame of frames) await this.#handleFrame(frame);
       }
     } catch {
       this.#end(); // the client has disconnected
     }
   }
 
-  async #pass(frame: string): Promise<void> {
+  async #handleFrame(frame: string): Promise<void> {
     const data = frame.split("\n").find((line) => line.startsWith("data: "));
     const message = data === undefined ? undefined : parseJson(data.slice("data: ".length));
     if (!isJsonObject(message)) return this.#enqueue(`${frame}\n\n`);
-    if (message["result"] === undefined) return this.#write(await this.#listens.passing(message));
+    if (message["result"] === undefined) return this.#write(await this.#listens.transformOutgoing(message));
     this.#last = message;
   }
 
   #write(message: JsonObject): void {
-    this.#enqueue(`event: message\ndata: ${strictJson(JSON.stringify(message))}\n\n`);
+    this.#enqueue(`event: message\ndata: ${replaceLoneSurrogates(JSON.stringify(message))}\n\n`);
   }
 
   #enqueue(text: string): void {
@@ -105,7 +105,7 @@ class TaskStream {
   #end(): void {
     this.#stopTimer();
     for (const end of this.#ends.splice(0)) end();
-    this.#listens.end();
+    this.#listens.close();
     if (this.#controller === undefined) return;
     if (this.#last !== undefined) this.#write(this.#last);
     this.#controller.close();

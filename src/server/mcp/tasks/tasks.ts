@@ -1,14 +1,14 @@
 /** The tasks of all clients of a server. A task can be found only by its caller, and only until it expires. */
 import { ToolError, describeThrown } from "../../../core/error.ts";
-import { untilAborted } from "../../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import type { Store } from "../../../core/store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
-import { keepCallsOf } from "../../auth/keep-calls.ts";
-import { waitingSessions, type Waiting } from "../../api/sessions/waiting-sessions.ts";
-import { untilOver } from "../../api/until-over.ts";
-import { forgetSessions } from "../../forget-sessions.ts";
+import { copyCallsToAudit } from "../../auth/keep-calls.ts";
+import { groupCallsBySession, type SessionCalls } from "../../api/sessions/waiting-sessions.ts";
+import { settlesWithin } from "../../api/until-over.ts";
+import { removeExpiredSessions } from "../../forget-sessions.ts";
 import type { ServedTask } from "./served-task.ts";
 import { TASK_SESSION_PREFIX, newTaskId, taskSessionId } from "./task-id.ts";
 import { getOrAdd } from "../../../core/base/get-or-add.ts";
@@ -29,7 +29,7 @@ export interface TasksOptions {
 }
 
 /** A reserved place for a task that may begin. */
-export interface TaskPlace {
+export interface TaskSlot {
   readonly id: string;
   /** The id of the session that it runs in. */
   readonly sessionId: string;
@@ -38,24 +38,24 @@ export interface TaskPlace {
 }
 
 /** Restores a task that is not in memory. */
-export type TakeUp = (place: Pick<TaskPlace, "id" | "sessionId">) => Promise<ServedTask | undefined>;
+export type RestoreTask = (place: Pick<TaskSlot, "id" | "sessionId">) => Promise<ServedTask | undefined>;
 
 /** Maximum number of sessions looked up in one request to the store. */
 const LISTED_AT_ONCE = 500;
-const LEAST_SWEEP_MS = 60_000;
-const MOST_SWEEP_MS = 60 * 60_000;
+const MIN_SWEEP_MS = 60_000;
+const MAX_SWEEP_MS = 60 * 60_000;
 
 export class Tasks {
   readonly settings: TaskSettings;
   readonly #options: TasksOptions;
   /** Tasks by the ids of their sessions. */
-  readonly #known = new Map<string, ServedTask>();
+  readonly #tasks = new Map<string, ServedTask>();
   /** Tasks being restored, so that concurrent requests share one attempt. */
-  readonly #looking = new Map<string, Promise<ServedTask | undefined>>();
+  readonly #restoring = new Map<string, Promise<ServedTask | undefined>>();
   /** Functions that stop the expiry timers of ended tasks. */
   readonly #timers = new Map<string, () => void>();
   readonly #closing = new Set<() => void>();
-  #held = 0;
+  #reserved = 0;
   #isClosed = false;
   #stopSweep: (() => void) | undefined;
 
@@ -66,15 +66,15 @@ export class Tasks {
   }
 
   /** Reserves a place for a call that may become a task; undefined if the maximum number of tasks is reached. */
-  reserve(callerId: string): TaskPlace | undefined {
-    if (this.#known.size + this.#held >= this.settings.maxTasks) return undefined;
+  reserve(callerId: string): TaskSlot | undefined {
+    if (this.#tasks.size + this.#reserved >= this.settings.maxTasks) return undefined;
     const id = newTaskId();
     const sessionId = taskSessionId(id, callerId);
     if (sessionId === undefined) return undefined;
-    this.#held++;
+    this.#reserved++;
     let isHeld = true;
     const release = (): void => {
-      if (isHeld) this.#held--;
+      if (isHeld) this.#reserved--;
       isHeld = false;
     };
     return { id, sessionId, release };
@@ -82,12 +82,12 @@ export class Tasks {
 
   /** Keeps a task until it expires. */
   add(sessionId: string, task: ServedTask): void {
-    this.#known.set(sessionId, task);
-    if (task.end !== undefined) return this.#expire(sessionId);
+    this.#tasks.set(sessionId, task);
+    if (task.end !== undefined) return this.#scheduleExpiry(sessionId);
     const stop = task.onChange(() => {
       if (task.end === undefined) return;
       stop();
-      this.#expire(sessionId);
+      this.#scheduleExpiry(sessionId);
     });
   }
 
@@ -95,14 +95,14 @@ export class Tasks {
   async find(
     id: string,
     callerId: string,
-    { takeUp, signal }: { readonly takeUp: TakeUp; readonly signal: AbortSignal },
+    { restore, signal }: { readonly restore: RestoreTask; readonly signal: AbortSignal },
   ): Promise<ServedTask | undefined> {
     const sessionId = taskSessionId(id, callerId);
     if (sessionId === undefined) return undefined;
-    const known = this.#known.get(sessionId);
-    if (known !== undefined && !(await untilAborted(this.#isLost(sessionId, known), signal))) return known;
-    const looking = getOrAdd(this.#looking, sessionId, () => takeUp({ id, sessionId }).finally(() => this.#looking.delete(sessionId)));
-    return untilAborted(looking, signal);
+    const findInMemory = this.#tasks.get(sessionId);
+    if (findInMemory !== undefined && !(await rejectOnAbort(this.#isLost(sessionId, findInMemory), signal))) return findInMemory;
+    const looking = getOrAdd(this.#restoring, sessionId, () => restore({ id, sessionId }).finally(() => this.#restoring.delete(sessionId)));
+    return rejectOnAbort(looking, signal);
   }
 
   /**
@@ -119,7 +119,7 @@ export class Tasks {
     runtime.sessions
       .handOver(sessionId)
       .catch((thrown: unknown) => log.debug(`The session of a task over MCP was lost: ${describeThrown(thrown)}`));
-    this.leave(sessionId, task);
+    this.handOver(sessionId, task);
     return true;
   }
 
@@ -132,14 +132,14 @@ export class Tasks {
   /** Like `find`, but only in memory. */
   known(id: string, callerId: string): ServedTask | undefined {
     const sessionId = taskSessionId(id, callerId);
-    return sessionId === undefined ? undefined : this.#known.get(sessionId);
+    return sessionId === undefined ? undefined : this.#tasks.get(sessionId);
   }
 
   /** Returns the ids that belong to tasks of the caller, running here or kept by the store. */
   async idsOf(ids: readonly string[], callerId: string): Promise<readonly string[]> {
     const { store } = this.#options.runtime;
     const wanted = new Map(ids.map((id) => [id, taskSessionId(id, callerId)]));
-    const there = new Set<string>(this.#known.keys());
+    const there = new Set<string>(this.#tasks.keys());
     const unknown = [...wanted.values()].flatMap((sessionId) => (sessionId === undefined || there.has(sessionId) ? [] : sessionId));
     for (let at = 0; store !== undefined && at < unknown.length; at += LISTED_AT_ONCE) {
       const sessionIds = unknown.slice(at, at + LISTED_AT_ONCE);
@@ -150,29 +150,29 @@ export class Tasks {
   }
 
   /** Forgets a task whose session another process owns now: its state is read from the store, by those who follow it too. */
-  leave(sessionId: string, task: ServedTask): void {
-    if (this.#known.get(sessionId) === task) this.#known.delete(sessionId);
-    task.leave();
+  handOver(sessionId: string, task: ServedTask): void {
+    if (this.#tasks.get(sessionId) === task) this.#tasks.delete(sessionId);
+    task.markTakenOver();
   }
 
   /** Removes a session but keeps its calls in the audit, because its call became no task, or the task has expired. Does not wait for it. */
-  forget(sessionId: string): void {
+  removeSession(sessionId: string): void {
     const { log } = this.#options;
-    this.#forget(sessionId).catch((thrown: unknown) => {
+    this.#removeSession(sessionId).catch((thrown: unknown) => {
       const { code } = ToolError.fromUnknown(thrown, "store_failed");
       if (code !== "not_found") log.warn(`The session of a call over MCP could not be removed: ${describeThrown(thrown)}`);
     });
   }
 
-  async #forget(sessionId: string): Promise<void> {
+  async #removeSession(sessionId: string): Promise<void> {
     const { store, sessions } = this.#options.runtime;
     await sessions.get(sessionId)?.close(); // completes its log
-    if (store !== undefined) await keepCallsOf(store, { sessionId, via: "mcp" });
+    if (store !== undefined) await copyCallsToAudit(store, { sessionId, via: "mcp" });
     await sessions.forget(sessionId);
   }
 
   /** Calls the listener when the server stops. Returns a function that stops this. */
-  whenClosed(listener: () => void): () => void {
+  onClose(listener: () => void): () => void {
     this.#closing.add(listener);
     return () => void this.#closing.delete(listener);
   }
@@ -192,16 +192,16 @@ export class Tasks {
    */
   async leaveAll(graceMs: number, signal?: AbortSignal): Promise<void> {
     const { runtime, clock } = this.#options;
-    await this.#leaveThose(({ asks }) => asks);
+    await this.#handOverTasks(({ awaitsPerson }) => awaitsPerson);
     if (runtime.store?.queue === undefined) return;
     const jobs = runtime.sessions.list().flatMap((session) => (session.id.startsWith(TASK_SESSION_PREFIX) ? session.jobs : []));
-    await untilOver(Promise.allSettled(jobs.map(({ id }) => runtime.jobs.wait(id))), graceMs, clock, signal);
-    await this.#leaveThose(() => true);
+    await settlesWithin(Promise.allSettled(jobs.map(({ id }) => runtime.jobs.wait(id))), graceMs, clock, signal);
+    await this.#handOverTasks(() => true);
   }
 
-  async #leaveThose(isMeant: (waiting: Waiting) => boolean): Promise<void> {
+  async #handOverTasks(shouldHandOver: (waiting: SessionCalls) => boolean): Promise<void> {
     const { runtime, log } = this.#options;
-    const left = [...waitingSessions(runtime)].filter(([id, waiting]) => id.startsWith(TASK_SESSION_PREFIX) && isMeant(waiting));
+    const left = [...groupCallsBySession(runtime)].filter(([id, waiting]) => id.startsWith(TASK_SESSION_PREFIX) && shouldHandOver(waiting));
     for (const end of await Promise.allSettled(left.map(([id]) => runtime.sessions.handOver(id))))
       if (end.status === "rejected") log.warn(`A task over MCP could not be released: ${describeThrown(end.reason)}`);
   }
@@ -215,26 +215,26 @@ export class Tasks {
     const { runtime, clock, log } = this.#options;
     const { ttlMs } = this.settings;
     try {
-      await forgetSessions(runtime, {
+      await removeExpiredSessions(runtime, {
         prefix: TASK_SESSION_PREFIX,
         via: "mcp",
         before: clock.wallTime() - ttlMs,
-        stopped: () => this.#isClosed,
+        shouldStop: () => this.#isClosed,
       });
     } catch (thrown: unknown) {
       log.warn(`Old tasks over MCP could not be removed: ${describeThrown(thrown)}`);
     }
     if (this.#isClosed) return;
-    const nextMs = Math.min(Math.max(ttlMs, LEAST_SWEEP_MS), MOST_SWEEP_MS);
+    const nextMs = Math.min(Math.max(ttlMs, MIN_SWEEP_MS), MAX_SWEEP_MS);
     this.#stopSweep = clock.timer(() => void this.#sweep(), nextMs, { background: true });
   }
 
-  #expire(sessionId: string): void {
+  #scheduleExpiry(sessionId: string): void {
     if (this.#timers.has(sessionId)) return;
     const end = (): void => {
       this.#timers.delete(sessionId);
-      this.#known.delete(sessionId);
-      this.forget(sessionId);
+      this.#tasks.delete(sessionId);
+      this.removeSession(sessionId);
     };
     this.#timers.set(sessionId, this.#options.clock.timer(end, this.settings.ttlMs, { background: true }));
   }

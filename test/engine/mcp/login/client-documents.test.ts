@@ -8,7 +8,7 @@ import { createRuntime } from "../../../../src/runtime/runtime.ts";
 import { UserLogins, mcpEngine, mcpToolset, type McpUserLoginAuth } from "../../../../src/engine/mcp.ts";
 import type { AuthorizationServerOptions } from "./authorization-server.ts";
 import { Browser } from "./browser.ts";
-import { documentFor } from "../../../../src/engine/mcp/login/client-document.ts";
+import { selectClientDocument } from "../../../../src/engine/mcp/login/client-document.ts";
 import { freePort, gateway, type Gateway } from "./gateway.ts";
 
 const ORIGIN = "https://tools.example";
@@ -175,7 +175,7 @@ test("the document of pages below a path names its address there, and counts for
   });
   const own = `${below}/client.json`;
   const documents = [own, DOCUMENT, "https://other.example/haft/upstreams/client.json", `${ORIGIN}/client.json`];
-  expect(documents.map((address) => documentFor(address, own))).toEqual([own, undefined, undefined, `${ORIGIN}/client.json`]);
+  expect(documents.map((address) => selectClientDocument(address, own))).toEqual([own, undefined, undefined, `${ORIGIN}/client.json`]);
 });
 
 test("a configured client and a document are not given together", () => {

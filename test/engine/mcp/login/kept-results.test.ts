@@ -31,9 +31,9 @@ test("the results of flows that are over are not kept for those that come after 
 class WatchedLogins extends UserLogins {
   server: LoginServer | undefined;
 
-  override add(name: string, server: LoginServer): () => void {
+  override addServer(name: string, server: LoginServer): () => void {
     this.server = server;
-    return super.add(name, server);
+    return super.addServer(name, server);
   }
 }
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { loginFiles, type LoginStore } from "../../../../src/engine/mcp/login/login-store.ts";
+import { fileLoginStore, type LoginStore } from "../../../../src/engine/mcp/login/login-store.ts";
 
 const HAS_PIPES = spawnSync("mkfifo", ["--version"]).error === undefined;
 const KEY = { server: "https://example.com/mcp", user: "ann" };
@@ -13,7 +13,7 @@ function kept(): { readonly path: string; readonly logins: LoginStore; readonly 
   const folder = mkdtempSync(join(tmpdir(), "haft-logins-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const warnings: string[] = [];
-  const logins = loginFiles(folder, { debug: () => {}, warn: (text: string) => void warnings.push(text) });
+  const logins = fileLoginStore(folder, { debug: () => {}, warn: (text: string) => void warnings.push(text) });
   return { path: join(folder, `${hash("sha256", JSON.stringify([KEY.server, KEY.user]))}.json`), logins, warnings };
 }
 

@@ -57,7 +57,7 @@ test.each(REFRESHES)("issue 19.7 a login of a user who is logged in leaves the v
   const { logins, call, logIn, addressOf } = await gateway({ authority });
   await logIn("user-1", "ada");
   const key = { server: "tickets", user: "user-1" };
-  expect(await logins.needed(key)).toBeUndefined();
+  expect(await logins.ensureLogin(key)).toBeUndefined();
   const begun = addressOf("user-1");
   await (authority.refreshes
     ? expect(begun).rejects.toThrow('"user-1" is logged in to MCP server "tickets" already')

@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { mcpToolset, type McpOwnAuth } from "../../../../src/engine/mcp.ts";
 import { createRuntime } from "../../../../src/runtime/runtime.ts";
-import { widenedScope } from "../../../../src/engine/mcp/login/login-tokens.ts";
+import { widenScope } from "../../../../src/engine/mcp/login/login-tokens.ts";
 import { resultText } from "../../../../src/core/result.ts";
 import { authorizationServer, ticketServer } from "./authorization-server.ts";
 import { Browser } from "./browser.ts";
@@ -85,8 +85,8 @@ test("a scope that was asked for and not given is not asked for again: the call 
 
 test("a token for all scopes of a resource and one for single scopes are not asked for together", () => {
   const tokens = { access_token: "t", scope: "openid api://id/.default" };
-  expect(widenedScope(tokens, "api://id/Tools.Use")).toBe("openid api://id/Tools.Use");
-  expect(widenedScope({ ...tokens, scope: "offline_access api://id/Tools.Read" }, "api://id/.default")).toBe(
+  expect(widenScope(tokens, "api://id/Tools.Use")).toBe("openid api://id/Tools.Use");
+  expect(widenScope({ ...tokens, scope: "offline_access api://id/Tools.Read" }, "api://id/.default")).toBe(
     "offline_access api://id/.default",
   );
 });
