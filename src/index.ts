@@ -31,7 +31,7 @@ export type { ToolSource } from "./core/source.ts";
 export type { CacheSettings, CallSettings, JsonSchema, Tool } from "./core/tool.ts";
 export type { Toolset } from "./core/toolset.ts";
 export { perSession } from "./engine/per-session.ts";
-export type { ApprovalSettings } from "./policy/approval/approval.ts";
+export type { ApprovalSettings } from "./policy/approval/approval-gate.ts";
 export type { PermissionRules } from "./policy/permission.ts";
 export { type DefinedTool, type SchemaSource, type ToolOptions, defineTool } from "./registry/define-tool.ts";
 export { outputOf } from "./registry/output-of.ts";

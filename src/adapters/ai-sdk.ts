@@ -110,7 +110,9 @@ export function toAiSdkTools(runtime: Runtime, options: AdapterOptions | AiSdkTy
     return Object.fromEntries(bridgedTools(runtime, options, OWNER).map((tool) => [tool.name, aiSdkTool(tool, approvals)]));
   const { tools, ...others } = options;
   const bridged = bridgedTools(runtime, others, OWNER);
-  return Object.fromEntries(Object.entries(tools).map(([name, tool]) => [name, typedTool(findBridgedTool(name, tool, bridged), approvals)]));
+  return Object.fromEntries(
+    Object.entries(tools).map(([name, tool]) => [name, typedTool(findBridgedTool(name, tool, bridged), approvals)]),
+  );
 }
 
 const OWNER = "toAiSdkTools()";

@@ -134,7 +134,7 @@ function createCaller(
   { qualifiedName, offersReadResult }: { readonly qualifiedName: string; readonly offersReadResult: boolean },
 ): BridgedTool["call"] {
   const { session } = given;
-  return async (input, { id, signal, approved = false, readsRest: canReadRest = offersReadResult, context } = {}) => {
+  return async (input, { id, signal, approved = false, canReadRest = offersReadResult, context } = {}) => {
     const data = given.data === undefined ? undefined : checkCallData(given.data(context));
     const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
     const options = {

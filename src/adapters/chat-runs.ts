@@ -1,5 +1,5 @@
 /** Runs that clients follow over several requests: the events of a session, and the approvals that the run waits for. */
-import { retainWith } from "../core/base/keep-with.ts";
+import { retainWith } from "../core/base/retain-with.ts";
 import type { PendingApproval } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { Clock } from "../core/ports.ts";

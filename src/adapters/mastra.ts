@@ -4,7 +4,16 @@ import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { askApproval, bridgedTools, checkFunction, checkToolArray, foreignTool, openSchema, toOutput, type AdapterOptions } from "./bridge.ts";
+import {
+  askApproval,
+  bridgedTools,
+  checkFunction,
+  checkToolArray,
+  foreignTool,
+  openSchema,
+  toOutput,
+  type AdapterOptions,
+} from "./bridge.ts";
 import { fieldsOf, refuseMcpError, withModelOutput } from "./model-output.ts";
 
 /** The fields of a tool that Mastra's `createTool` gets. */

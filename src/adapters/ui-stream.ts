@@ -187,12 +187,17 @@ function uiChunks(update: RunUpdate, knownCalls: Set<unknown>, shown: readonly U
     ];
   }
   if (update.type !== "end") return [update]; // text news are already chunks of the stream
-  return [...jobChunks(update.jobs, knownCalls), update.error === undefined ? { type: "finish" } : { type: "error", errorText: update.error.message }];
+  return [
+    ...jobChunks(update.jobs, knownCalls),
+    update.error === undefined ? { type: "finish" } : { type: "error", errorText: update.error.message },
+  ];
 }
 
 /** Ends the calls whose jobs continue, as in the answer to a model: `useChat` waits for an end of each call of a message. */
 function jobChunks(jobs: readonly PendingCall[], knownCalls: ReadonlySet<unknown>): readonly unknown[] {
-  return jobs.flatMap((job) => (knownCalls.has(job.callId) ? [resultChunk(job.callId, { ...createPendingResult(job), status: "ok" })] : []));
+  return jobs.flatMap((job) =>
+    knownCalls.has(job.callId) ? [resultChunk(job.callId, { ...createPendingResult(job), status: "ok" })] : [],
+  );
 }
 
 /** Asks one question for each part: a second question of the same call follows when the first is answered. Shows the input that would run. */

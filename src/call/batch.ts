@@ -11,7 +11,7 @@ import { createCallStart } from "./call-start.ts";
 import { CallRun, type AdmittedCall, type ResultOrPromise, type CallServices } from "./call-run.ts";
 import type { CallOptions } from "./call-options.ts";
 import { finishCall } from "./finish/finish-call.ts";
-import { EventLoopBreaks } from "./loop-breaks.ts";
+import { EventLoopBreaks } from "./event-loop-breaks.ts";
 import { listNestedCalls, settleCalls } from "./context/call-tree.ts";
 import { admitCall, startCall, executeCall } from "./pipeline.ts";
 import { isSequential } from "./route.ts";

@@ -21,7 +21,7 @@ export interface HookAnswer<T> {
   readonly endError: ToolError | undefined;
 }
 
-const NOTHING_RETURNED: HookAnswer<never> = Object.freeze({ said: undefined, ended: undefined });
+const NOTHING_RETURNED: HookAnswer<never> = Object.freeze({ returned: undefined, endError: undefined });
 
 /**
  * Calls one hook, with a timeout. If it throws or takes too long, this is logged, and the hook is skipped or the call ends.
@@ -52,7 +52,8 @@ async function waitForHook<T>(run: CallRun, hook: Hook, answer: PromiseLike<T>, 
   });
   if ("value" in waited) return { returned: waited.value, endError: undefined };
   if ("thrown" in waited) throw waited.thrown;
-  if (waiter.cancelled !== undefined || run.deadlineAt <= hookEndsAt) return { returned: undefined, endError: run.cancelled ?? waited.ended };
+  if (waiter.cancelled !== undefined || run.deadlineAt <= hookEndsAt)
+    return { returned: undefined, endError: run.cancelled ?? waited.ended };
   return handleHookFailure(run, hook, `did not answer within ${timeoutMs} ms`);
 }
 

@@ -47,7 +47,9 @@ export function createCallStart(run: CallRun, inRound?: true): SessionEvent {
 
 /** The span in which a stored call is made, for the process that may have to continue it. */
 function tracedIn({ services: { tracing }, turn }: CallRun): string | undefined {
-  return tracing === undefined || turn.session.eventLog === undefined ? undefined : readTraceparent(tracing.headersOf(turn.parentCall?.callId));
+  return tracing === undefined || turn.session.eventLog === undefined
+    ? undefined
+    : readTraceparent(tracing.headersOf(turn.parentCall?.callId));
 }
 
 /**

@@ -9,7 +9,7 @@ import type { AnswerSources } from "../core/answer-source.ts";
 import type { Engine } from "../core/engine.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { findUnknownKeyError, type OptionNames } from "../core/known-keys.ts";
-import { findPrincipalError } from "../core/sent-by.ts";
+import { findPrincipalError } from "../core/sender.ts";
 import { isOptionsObject, quoteValue, describeValueType } from "../core/base/wording.ts";
 
 /** How calls are run. */

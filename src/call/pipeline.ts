@@ -7,23 +7,23 @@ import { approveForProvider } from "./approve/approve-for-provider.ts";
 import { approveWhole, restoreCoverage, isCovered, wasApprovedBefore } from "./approve/approve-whole.ts";
 import { askApproval } from "./approve/ask-approval.ts";
 import { attempt, hasFallbacks, retry, tryRoutes } from "./attempt/attempt.ts";
-import { markPossibleEarlierRun } from "./attempt/effect-so-far.ts";
-import { openEngineSession } from "./attempt/begin-engine-session.ts";
+import { markPossibleEarlierRun } from "./attempt/attempt-outcomes.ts";
+import { openEngineSession } from "./attempt/open-engine-session.ts";
 import { CallRun, type AdmittedCall, type ResultOrPromise, type CallServices, type ResolvedCall } from "./call-run.ts";
 import type { CallOptions } from "./call-options.ts";
 import { createCallStart } from "./call-start.ts";
 import { approvalReason } from "./context/composite.ts";
 import { finishCall } from "./finish/finish-call.ts";
 import { fitCall } from "./admit/fit-call.ts";
-import { releaseResources, enterLockQueue } from "./attempt/hold.ts";
+import { releaseResources, enterLockQueue } from "./attempt/held-resources.ts";
 import { callerOf, noteNestedCall } from "./context/call-tree.ts";
-import { storeAnswerFiles } from "./finish/keep-artifacts.ts";
+import { storeAnswerFiles } from "./finish/store-artifacts.ts";
 import { readCall } from "./admit/read-call.ts";
-import { attachesToRemoteJob } from "./attempt/attach-to-work.ts";
+import { attachesToRemoteJob } from "./attempt/attach-remote-job.ts";
 import { reconcileCall } from "./admit/reconcile-call.ts";
 import { rewriteCall } from "./admit/rewrite-call.ts";
 import { recordRestart, runInBackground, untilStartDurable, waitPromotable } from "./jobs/run-in-background.ts";
-import { normalizeOutput } from "./finish/take-output.ts";
+import { normalizeOutput } from "./finish/normalize-output.ts";
 
 /** The outcome of a phase: the call, which continues, or the error that ends it. A phase that throws ends the call too. */
 type PhaseOutcome<Run> = Run | ToolError | Promise<Run | ToolError>;
@@ -230,7 +230,11 @@ function unlessCancelled<Run extends CallRun>(run: CallRun, end: Run | ToolError
 }
 
 /** Passes the call to the next phase, now or when the pending phase has settled. A cancelled call ends there. */
-function runNextPhase<From extends CallRun, To extends CallRun>(run: CallRun, outcome: PhaseOutcome<From>, next: (run: From) => PhaseOutcome<To>): PhaseOutcome<To> {
+function runNextPhase<From extends CallRun, To extends CallRun>(
+  run: CallRun,
+  outcome: PhaseOutcome<From>,
+  next: (run: From) => PhaseOutcome<To>,
+): PhaseOutcome<To> {
   return outcome instanceof Promise ? runNextPhaseLater(run, outcome, next) : enterPhase(run, outcome, next);
 }
 
@@ -261,7 +265,11 @@ function continueLater<Run extends CallRun, End>(run: CallRun, pending: Promise<
   );
 }
 
-function enterPhase<From extends CallRun, To extends CallRun>(run: CallRun, outcome: From | ToolError, next: (run: From) => PhaseOutcome<To>): PhaseOutcome<To> {
+function enterPhase<From extends CallRun, To extends CallRun>(
+  run: CallRun,
+  outcome: From | ToolError,
+  next: (run: From) => PhaseOutcome<To>,
+): PhaseOutcome<To> {
   if (!(outcome instanceof CallRun)) return outcome; // a faster check than `instanceof ToolError`, and every call passes here ten times
   if (run.cancelled !== undefined) return run.cancelled;
   try {

@@ -1,5 +1,5 @@
 /** Thrown by `execute(…, { onError: "throw" })` in place of the results. */
-import { shareClass } from "../core/base/shared-class.ts";
+import { shareClass } from "../core/base/share-class.ts";
 import type { ToolResult } from "../core/result.ts";
 
 /** A call of the batch failed. The other calls were cancelled and awaited, and the session was rolled back to before the batch. */

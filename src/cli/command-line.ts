@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { ToolError } from "../core/error.ts";
 import { didYouMean, findNearNames } from "../core/base/near-names.ts";
-import { quoteForShell } from "../core/base/shell-word.ts";
+import { quoteForShell } from "../core/base/quote-for-shell.ts";
 
 export interface CommandLine {
   readonly command: string | undefined;

@@ -2,7 +2,7 @@
  * Every command, with its part of the general help. The rest is loaded when the command is run: loading is most of the time that a short command
  * takes.
  */
-import { getOwn } from "../core/base/own.ts";
+import { getOwn } from "../core/base/get-own.ts";
 import type { Command, CommandBody, CommandGroup, GroupBody } from "./command.ts";
 
 export interface CommandEntry {

@@ -4,10 +4,10 @@ import { constants } from "node:os";
 import { Readable } from "node:stream";
 import { ReadStream } from "node:tty";
 import { ERROR_CODES } from "../core/error-codes.ts";
-import { systemErrorCode } from "../core/base/system-code.ts";
+import { systemErrorCode } from "../core/base/system-error-code.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { redirectStdout, type RedirectedStdout } from "../processes/divert-output.ts";
-import { shortenServerGrace } from "../processes/process.ts";
+import { redirectStdout, type RedirectedStdout } from "../processes/redirect-stdout.ts";
+import { shortenServerGrace } from "../processes/server-process.ts";
 import { runCli } from "./run-cli.ts";
 import { TerminalPrompt } from "./terminal/terminal-prompt.ts";
 import type { Output } from "./terminal/terminal-text.ts";
@@ -184,7 +184,10 @@ const exitCode = await runCli(process.argv.slice(2), {
   onInterrupt,
 });
 diverted?.restore();
-await Promise.all([readerIsGone ? undefined : waitUntilFlushed(process.stdout), stderrIsClosed ? undefined : waitUntilFlushed(process.stderr)]);
+await Promise.all([
+  readerIsGone ? undefined : waitUntilFlushed(process.stdout),
+  stderrIsClosed ? undefined : waitUntilFlushed(process.stderr),
+]);
 // Exits without waiting for the event loop, which an abandoned handler may keep running indefinitely.
 isDone = true;
 process.exit(outputIsLost ? ERROR_CODES.execution_failed.exit : readerIsGone ? 0 : finalExitCode(exitCode));

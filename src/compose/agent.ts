@@ -15,7 +15,7 @@ import type { LoopEvent } from "./loop-event.ts";
 import type { LoopOptions } from "./loop-options.ts";
 import type { LoopResult } from "./loop-result.ts";
 import type { PendingCall } from "./pending-calls.ts";
-import { notifySafely } from "../policy/tell-safely.ts";
+import { notifySafely } from "../policy/notify-safely.ts";
 
 /** Options of `createAgent`: those of a loop, without `recordHistory`. */
 export interface AgentOptions extends Omit<LoopOptions, "recordHistory"> {

@@ -1,7 +1,7 @@
 /** Adds the files that a conversation keeps as artifacts to a request. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { ModelRequest } from "../core/model.ts";
-import { storeTimeoutError } from "../call/finish/keep-artifacts.ts";
+import { storeTimeoutError } from "../call/finish/store-artifacts.ts";
 import { onAbort, waitFor, type Interruptible } from "../policy/attempts/deadline.ts";
 import { artifactsOf, type RuntimeSession } from "../runtime/runtime-session.ts";
 import { attachArtifacts, withoutArtifacts } from "../session/attach-artifacts.ts";
@@ -15,7 +15,10 @@ export async function attachFiles(request: ModelRequest, session: RuntimeSession
   if (artifacts === undefined) return request;
   const { clock, log } = session.ports;
   const target: Interruptible = { clock, wait: undefined };
-  const reading = waitFor(target, attachArtifacts(request.messages, artifacts), { endsAt: clock.now() + READ_MS, timeoutError: storeTimeoutError });
+  const reading = waitFor(target, attachArtifacts(request.messages, artifacts), {
+    endsAt: clock.now() + READ_MS,
+    timeoutError: storeTimeoutError,
+  });
   const interrupt = (): void => target.wait?.interrupt(new ToolError("cancelled", "The request was cancelled."));
   const forget = signals.map((signal) => onAbort(signal, interrupt));
   const read = await reading;

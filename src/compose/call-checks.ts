@@ -9,9 +9,9 @@ import type { LoopBudget } from "./loop-budget.ts";
 import { RepeatGuard } from "./repeat-guard.ts";
 import { endsTurn, runsOncePerTurn } from "../call/admit/turn-rules.ts";
 import type { Registry } from "../registry/registry.ts";
-import type { RoundCall } from "./loop-continues.ts";
+import type { RoundCall } from "./reason-to-stop.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
-import type { AddedCall } from "./play-message.ts";
+import type { AddedCall } from "./run-model-request.ts";
 
 export interface CallChecksOptions {
   readonly limits: CheckedLimits;

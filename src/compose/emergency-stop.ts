@@ -24,7 +24,10 @@ export class EmergencyStop {
     checkKnownKeys(options, { errors: true }, "new EmergencyStop()");
     const { errors = DEFAULT_ERRORS } = options;
     if (!Number.isSafeInteger(errors) || errors < 1)
-      throw new ToolError("invalid_argument", `The emergency stop takes an integer from 1, the number of errors, not ${quoteValue(errors)}.`);
+      throw new ToolError(
+        "invalid_argument",
+        `The emergency stop takes an integer from 1, the number of errors, not ${quoteValue(errors)}.`,
+      );
     this.#limit = errors;
   }
 

@@ -86,7 +86,10 @@ function keepsEarlierMessages(events: readonly SessionEvent[]): boolean {
     else if (event.type === "job-start" && !startedCalls.has(event.callId)) return false; // its call already has a place in the list
     else if (event.type === "call-end") {
       if (!startedCalls.has(event.callId)) return false;
-    } else if ((event.type === "round-end" || event.type === "batch-rollback") && !event.callIds.every((callId) => startedCalls.has(callId)))
+    } else if (
+      (event.type === "round-end" || event.type === "batch-rollback") &&
+      !event.callIds.every((callId) => startedCalls.has(callId))
+    )
       return false;
   }
   return true;

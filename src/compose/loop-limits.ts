@@ -58,7 +58,8 @@ export function checkLoopLimits(limits: LoopLimits = {}): CheckedLimits {
   for (const name of ["maxRounds", "maxCallsPerRound"] as const) checkCount(name, checked[name], 1);
   checkCount("maxPauses", checked.maxPauses, 0);
   for (const name of ["maxDurationMs", "idleMs"] as const)
-    if (!(Number.isFinite(checked[name]) && checked[name] >= 0)) throw invalidLimitError(name, "a number of milliseconds from 0", checked[name]);
+    if (!(Number.isFinite(checked[name]) && checked[name] >= 0))
+      throw invalidLimitError(name, "a number of milliseconds from 0", checked[name]);
   const { contextTokens } = checked;
   if (contextTokens !== undefined && !(contextTokens > 0)) throw invalidLimitError("contextTokens", "a number above 0", contextTokens);
   checkBudgetLimits(checked.budget);
@@ -94,7 +95,8 @@ export function reactLimits(options: ReactOptions = {}): LoopLimits {
 }
 
 function checkCount(name: string, value: number, least: number): void {
-  if (!((Number.isSafeInteger(value) && value >= least) || value === Infinity)) throw invalidLimitError(name, `an integer from ${least}`, value);
+  if (!((Number.isSafeInteger(value) && value >= least) || value === Infinity))
+    throw invalidLimitError(name, `an integer from ${least}`, value);
 }
 
 function invalidLimitError(name: string, wanted: string, value: unknown): ToolError {

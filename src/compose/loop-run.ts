@@ -15,10 +15,10 @@ import type { ProgressListener } from "../call/execute-options.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { providerName } from "../wire/provider-name.ts";
 import { CallChecks } from "./call-checks.ts";
-import { addDelegateSpending } from "./delegate/delegated-usage.ts";
-import { describeEmptyAnswer } from "./empty-answer.ts";
+import { addDelegateSpending } from "./delegate/delegate-spending.ts";
+import { describeEmptyAnswer } from "./describe-empty-answer.ts";
 import type { EmergencyStop } from "./emergency-stop.ts";
-import { reasonToStop } from "./loop-continues.ts";
+import { reasonToStop } from "./reason-to-stop.ts";
 import type { LoopConversation } from "./loop-conversation.ts";
 import type { LoopEvent } from "./loop-event.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
@@ -30,7 +30,7 @@ import { readFoundTools } from "../registry/found-tools.ts";
 import type { DeferredTools } from "./prompt/deferred-tools.ts";
 import { programTools } from "./program/program-tools.ts";
 import { pendingCalls } from "./pending-calls.ts";
-import { runModelRequest, type MessageHost, type MessageOutcome } from "./play-message.ts";
+import { runModelRequest, type MessageHost, type MessageOutcome } from "./run-model-request.ts";
 import { takeSteeredMessages } from "./steered-messages.ts";
 import type { StopReason } from "./stop-reason.ts";
 import { MAX_OUTPUT_REPAIRS, correctionNote, outputError, type StructuredOutput } from "./structured-output.ts";
@@ -174,7 +174,8 @@ export class LoopRun {
       this.#turn.addMessage({ role: "system", content: note });
       this.#dependencies.tell({ type: "note-add", note });
     }
-    for (const message of takeSteeredMessages(this.#dependencies.steered, this.#dependencies.options.session)) this.#turn.addMessage(message);
+    for (const message of takeSteeredMessages(this.#dependencies.steered, this.#dependencies.options.session))
+      this.#turn.addMessage(message);
   }
 
   async #runRound(): Promise<MessageOutcome> {
@@ -195,7 +196,10 @@ export class LoopRun {
 
   #allTools(round: LoopRound): readonly ModelTool[] {
     const { format } = this.#dependencies.options.model;
-    const all = programTools(round.session.registry, { allow: this.#dependencies.allowed(round), ...(format === undefined ? {} : { format }) });
+    const all = programTools(round.session.registry, {
+      allow: this.#dependencies.allowed(round),
+      ...(format === undefined ? {} : { format }),
+    });
     return this.#dependencies.deferred?.selectOffered(all, readFoundTools(round.session)) ?? all;
   }
 

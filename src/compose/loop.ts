@@ -24,9 +24,9 @@ import { LoopTimers } from "./loop-timers.ts";
 import { pendingCalls, type ApprovalDecisions, type PendingCall } from "./pending-calls.ts";
 import { decideCalls } from "./decide-calls.ts";
 import type { StopReason } from "./stop-reason.ts";
-import { withRunSpan } from "./traced-run.ts";
+import { withRunSpan } from "./run-span.ts";
 import { Taint } from "./taint.ts";
-import { notifySafely } from "../policy/tell-safely.ts";
+import { notifySafely } from "../policy/notify-safely.ts";
 
 /** Options of one run of a loop. */
 export interface LoopRunOptions<Output extends SchemaSource = SchemaSource> {

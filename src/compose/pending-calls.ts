@@ -3,7 +3,7 @@ import type { ApprovalAnswer } from "../core/ask.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { approvalDigest } from "../policy/approval/approval-digest.ts";
-import { getDefinitionFingerprint } from "../registry/definition-of.ts";
+import { getDefinitionFingerprint } from "../registry/definition-fingerprint.ts";
 import type { Registry } from "../registry/registry.ts";
 
 /** A call that ended `approval_required`, as it is shown to a person. */

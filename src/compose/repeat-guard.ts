@@ -6,7 +6,7 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson } from "../core/base/json.ts";
 import type { ToolCall } from "../core/call.ts";
 import { resultText, type OfferedName, type ToolResult } from "../core/result.ts";
-import { truncateText } from "../core/base/short-text.ts";
+import { truncateText } from "../core/base/truncate-text.ts";
 
 /** Numbers of equal outcomes of one call at which the guard acts. Refused calls count for `stopAt` as well. */
 export interface RepeatLimits {

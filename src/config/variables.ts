@@ -1,7 +1,7 @@
 /** Replaces variables in the values of a configuration. */
 import type { KeyPath } from "../documents/key-positions.ts";
 import type { Problems } from "../documents/problems.ts";
-import { firstChars } from "../core/base/short-text.ts";
+import { firstChars } from "../core/base/truncate-text.ts";
 
 /** Environment variables by name, such as those of the process. */
 export type Environment = Readonly<Record<string, string | undefined>>;

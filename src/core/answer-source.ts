@@ -19,9 +19,13 @@ export function readAnswerSources(sources: unknown, whose: string): readonly Ans
   const list: readonly unknown[] = Array.isArray(sources) ? sources : [sources];
   const wrong = list.filter((source) => !isSource(source));
   if (wrong.length > 0 || list.length === 0)
-    throw new ToolError("invalid_argument", `${whose} names ${wrong[0] === undefined ? "no source" : `the source ${formatSource(wrong[0])}`}.`, {
-      hint: `Known sources: ${ANSWER_SOURCES.join(", ")}.`,
-    });
+    throw new ToolError(
+      "invalid_argument",
+      `${whose} names ${wrong[0] === undefined ? "no source" : `the source ${formatSource(wrong[0])}`}.`,
+      {
+        hint: `Known sources: ${ANSWER_SOURCES.join(", ")}.`,
+      },
+    );
   const sourcesOnly = list.filter(isSource);
   const real = sourcesOnly.find(isRealSource);
   if (real !== undefined && sourcesOnly.length > 1)

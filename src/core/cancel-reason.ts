@@ -1,6 +1,6 @@
 /** Says in a result why a signal ended a call. */
-import { truncateText } from "./base/short-text.ts";
-import { escapeInvisible } from "./base/visible-text.ts";
+import { truncateText } from "./base/truncate-text.ts";
+import { escapeInvisible } from "./base/escape-invisible.ts";
 import { isToolError } from "./error.ts";
 
 /** Long enough for nested calls, each of which says why the next was cancelled. */

@@ -1,5 +1,5 @@
 /** The content of a tool's answer besides JSON: text, images and files, in the order in which the model sees them. */
-import { shareClass } from "./base/shared-class.ts";
+import { shareClass } from "./base/share-class.ts";
 import { checkKnownKeys, type OptionNames } from "./known-keys.ts";
 import type { Fidelity } from "./fidelity.ts";
 import type { JsonValue } from "./base/json.ts";

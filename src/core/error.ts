@@ -1,10 +1,10 @@
 /** The error that all of Haft throws and reports. */
-import { shareClass } from "./base/shared-class.ts";
+import { shareClass } from "./base/share-class.ts";
 import { ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./error-codes.ts";
 import { describeValueType, withArticle } from "./base/wording.ts";
 import { omitUndefined } from "./base/omit-undefined.ts";
 import { findNodeVersionProblem } from "./node-version.ts";
-import { truncateText } from "./base/short-text.ts";
+import { truncateText } from "./base/truncate-text.ts";
 
 // Every entry point imports this file, so an import on too old a Node fails at once, not in the first call. The check has no file of its own,
 // imported for its side effect, because bundlers drop those.
@@ -80,7 +80,8 @@ export class ToolError extends Error {
     this.hint = options.hint;
     this.operatorHint = options.operatorHint;
     this.details = Object.freeze((options.details ?? []).slice(0, MAX_DETAILS).map(truncateMessage));
-    this.toolNames = options.toolNames === undefined ? NO_NAMES : Object.freeze(options.toolNames.filter(isPossibleToolName).slice(0, MAX_DETAILS));
+    this.toolNames =
+      options.toolNames === undefined ? NO_NAMES : Object.freeze(options.toolNames.filter(isPossibleToolName).slice(0, MAX_DETAILS));
     this.retryAfterMs = options.retryAfterMs;
   }
 
@@ -107,7 +108,9 @@ function unusableError(code: unknown, message: unknown): TypeError {
     return new TypeError(
       `ToolError has no code ${given}. Use "execution_failed" for a handler that failed. Known codes: ${Object.keys(ERROR_CODES).join(", ")}.`,
     );
-  return new TypeError(`new ToolError(code, message) takes a message as a string, not ${describeValueType(message)}; its code is ${given}.`);
+  return new TypeError(
+    `new ToolError(code, message) takes a message as a string, not ${describeValueType(message)}; its code is ${given}.`,
+  );
 }
 
 /**

@@ -135,7 +135,11 @@ function checkType(options: object, name: string, type: unknown, owner: string):
   const wanted = (Array.isArray(type) ? type : [type]).filter(isOptionType);
   if (wanted.length === 0 || wanted.some((each) => TYPES[each](value))) return;
   const hint = hintFor(wanted, value);
-  throw wrongTypeError(`The option ${JSON.stringify(name)} of ${owner} must be ${wanted.map(describeOptionType).join(" or ")}`, value, hint);
+  throw wrongTypeError(
+    `The option ${JSON.stringify(name)} of ${owner} must be ${wanted.map(describeOptionType).join(" or ")}`,
+    value,
+    hint,
+  );
 }
 
 function describeOptionType(type: OptionType): string {
@@ -144,7 +148,8 @@ function describeOptionType(type: OptionType): string {
 
 function hintFor(wanted: readonly OptionType[], value: unknown): string | undefined {
   if (wanted.includes("AbortSignal") && value instanceof AbortController) return "Give controller.signal.";
-  if (wanted.includes("strings") && Array.isArray(value)) return `Its item ${findNonString(value)} is ${quoteValue(value[findNonString(value)])}.`;
+  if (wanted.includes("strings") && Array.isArray(value))
+    return `Its item ${findNonString(value)} is ${quoteValue(value[findNonString(value)])}.`;
   if (wanted.includes("array") && isOptionsObject(value)) return "Put one into an array: [one]. For a record, give Object.values(record).";
   return undefined;
 }

@@ -1,5 +1,5 @@
 /** The error with which an engine passes a call on to the next source. */
-import { shareClass } from "./base/shared-class.ts";
+import { shareClass } from "./base/share-class.ts";
 import { ToolError } from "./error.ts";
 
 /**

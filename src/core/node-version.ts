@@ -15,5 +15,7 @@ export function findNodeVersionProblem(versions: Readonly<Record<string, string 
   if (node === undefined || bun !== undefined || deno !== undefined) return undefined;
   const [major = 0, minor = 0] = node.split(".").map(Number);
   const isOld = major < MIN_NODE_VERSION[0] || (major === MIN_NODE_VERSION[0] && minor < MIN_NODE_VERSION[1]);
-  return isOld ? `haft needs Node ${MIN_NODE_VERSION.join(".")} or newer; this is Node ${node}. Install a newer one: https://nodejs.org.` : undefined;
+  return isOld
+    ? `haft needs Node ${MIN_NODE_VERSION.join(".")} or newer; this is Node ${node}. Install a newer one: https://nodejs.org.`
+    : undefined;
 }

@@ -1,4 +1,4 @@
-import { shareClass } from "./base/shared-class.ts";
+import { shareClass } from "./base/share-class.ts";
 
 /** Work that continues after the engine's first answer, as the engine hands it over. */
 export interface RemoteJobWork {

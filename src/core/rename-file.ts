@@ -1,6 +1,6 @@
 /** Renames a file to replace another that may be open elsewhere. */
 import { rename } from "node:fs/promises";
-import { systemErrorCode } from "./base/system-code.ts";
+import { systemErrorCode } from "./base/system-error-code.ts";
 import type { Clock } from "./ports.ts";
 import { systemPorts } from "./system-ports.ts";
 

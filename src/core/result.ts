@@ -5,8 +5,8 @@ import type { ErrorInfo } from "./error.ts";
 import { checkResult } from "./check-argument.ts";
 import type { Fidelity } from "./fidelity.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
-import { escapeInvisible } from "./base/visible-text.ts";
-import { firstChars } from "./base/short-text.ts";
+import { escapeInvisible } from "./base/escape-invisible.ts";
+import { firstChars } from "./base/truncate-text.ts";
 
 /**
  * `ok`; `partial`: the call ran, but its output does not match its schema, and is kept; `error`; `cancelled`; `skipped`: not started because the turn

@@ -1,5 +1,5 @@
 /** The failure of a tool that reports it in its answer. */
-import { shareClass } from "./base/shared-class.ts";
+import { shareClass } from "./base/share-class.ts";
 import { ToolError, type ToolErrorOptions } from "./error.ts";
 import type { JsonValue } from "./base/json.ts";
 

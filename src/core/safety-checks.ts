@@ -63,7 +63,9 @@ export function wasConfirmed(result: ToolResult | undefined): boolean {
 export function formatSafetyReason(checks: JsonObject): string {
   const decision = checks[SAFETY_DECISION];
   const reasons = [
-    ...readPendingChecks(checks).map((check) => (isJsonObject(check) ? joinCodeAndMessage(check["code"], check["message"]) : joinCodeAndMessage(undefined, check))),
+    ...readPendingChecks(checks).map((check) =>
+      isJsonObject(check) ? joinCodeAndMessage(check["code"], check["message"]) : joinCodeAndMessage(undefined, check),
+    ),
     joinCodeAndMessage(undefined, isJsonObject(decision) ? decision["explanation"] : decision),
   ].filter((text) => text !== "");
   const texts = reasons.length === 0 ? "it does not say why" : reasons.join("; ").replaceAll(/\s+/gu, " ");

@@ -1,7 +1,7 @@
 /** An error that a stand-in answers with in place of a tool. */
-import { shareClass } from "./base/shared-class.ts";
+import { shareClass } from "./base/share-class.ts";
 import type { JsonValue } from "./base/json.ts";
-import { withoutHandle, type Truncation } from "./cut-output.ts";
+import { withoutHandle, type Truncation } from "./truncated-output.ts";
 import type { ToolError, ToolErrorOptions } from "./error.ts";
 import type { Fidelity } from "./fidelity.ts";
 import { ReturnedFailure } from "./returned-failure.ts";

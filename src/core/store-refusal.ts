@@ -1,5 +1,5 @@
 /** Store failures that a retry does not fix, but an operator can. */
-import { shareClass } from "./base/shared-class.ts";
+import { shareClass } from "./base/share-class.ts";
 import { ToolError } from "./error.ts";
 
 /** The store's server refuses the login, the certificate or a right: a later attempt may succeed once a setting or a password was changed. */

@@ -1,7 +1,7 @@
 /** The real clock, randomness, ids and log. Only here does the runtime access them. */
 import { randomFillSync } from "node:crypto";
 import { IS_CLOUDFLARE_WORKER } from "./node-version.ts";
-import { setLazyExpiry, setLazyTimer, MAX_TIMER_MS } from "./late-timer.ts";
+import { setLazyExpiry, setLazyTimer, MAX_TIMER_MS } from "./lazy-timer.ts";
 import type { Clock, Ids, Log, Ports } from "./ports.ts";
 
 /**

@@ -78,7 +78,9 @@ export interface ForeignDocument {
 
 /** Returns the known format of a document that is not of the expected one; undefined for any other document. */
 export function recognizeForeignDocument(value: unknown): ForeignDocument | undefined {
-  return FOREIGN_FORMATS.find(({ keys }) => Object.entries(keys).every(([key, type]) => describeValueType(valueAt(value, key.split("."))) === type));
+  return FOREIGN_FORMATS.find(({ keys }) =>
+    Object.entries(keys).every(([key, type]) => describeValueType(valueAt(value, key.split("."))) === type),
+  );
 }
 
 function valueAt(value: unknown, [key, ...more]: readonly string[]): unknown {

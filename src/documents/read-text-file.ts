@@ -4,7 +4,7 @@ import { open, type FileHandle } from "node:fs/promises";
 import { ToolError } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { systemErrorCode } from "../core/base/system-code.ts";
+import { systemErrorCode } from "../core/base/system-error-code.ts";
 
 export interface TextFile {
   readonly path: string;

@@ -70,7 +70,8 @@ export function describeDifferences(asked: Leaves, recorded: Leaves): readonly s
   for (const [path, value] of asked) {
     const counterpart = recorded.get(path);
     if (counterpart === undefined) lines.push(`${path} is ${formatValue(value)}, but was not given when it was recorded`);
-    else if (counterpart !== value) lines.push(`${path} is ${formatValue(value)}, but was ${formatValue(counterpart)} when it was recorded`);
+    else if (counterpart !== value)
+      lines.push(`${path} is ${formatValue(value)}, but was ${formatValue(counterpart)} when it was recorded`);
   }
   for (const [path, value] of recorded)
     if (!asked.has(path)) lines.push(`${path} is missing, but was ${formatValue(value)} when it was recorded`);

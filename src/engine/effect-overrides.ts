@@ -14,7 +14,12 @@ export class EffectOverrides {
   readonly #rules: readonly EffectRule[];
 
   constructor(effects: Readonly<Record<string, Effects>>) {
-    this.#rules = Object.entries(effects).map(([pattern, each]) => ({ pattern, fits: compileNamePattern(pattern), effects: each, used: false }));
+    this.#rules = Object.entries(effects).map(([pattern, each]) => ({
+      pattern,
+      matches: compileNamePattern(pattern),
+      effects: each,
+      used: false,
+    }));
   }
 
   /** Applies the first rule that matches the name of the tool, or its other name. */

@@ -4,7 +4,7 @@ import type { Engine, EngineContext, EngineRequest, EngineSession } from "../cor
 import { ToolError, describeThrown, pickHints } from "../core/error.ts";
 import { RemoteJob } from "../core/remote-job.ts";
 import type { Tool } from "../core/tool.ts";
-import { rejectOnAbort } from "../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../core/base/reject-on-abort.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 import { addTo } from "../core/base/add-to.ts";
 

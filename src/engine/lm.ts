@@ -10,13 +10,13 @@ import type { ModelMessage } from "../core/message.ts";
 import { checkReasoningEffort, endedWell } from "../core/model.ts";
 import type { FinishReason, Model, ModelReply, ModelRequest, ReasoningEffort } from "../core/model.ts";
 import type { Tool } from "../core/tool.ts";
-import { rejectOnAbort } from "../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../core/base/reject-on-abort.ts";
 import { askModel } from "./lm/ask-model.ts";
 import { selectHistory } from "./lm/history.ts";
 import { chooseCandidate, type ReplyRules, type Verdict } from "./lm/judge-reply.ts";
 import { OutputContract } from "./lm/output-contract.ts";
 import { callText, correctionText, systemInstruction } from "./lm/prompt.ts";
-import { runReducerStep } from "./world.ts";
+import { runReducerStep } from "./reducer-step.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 

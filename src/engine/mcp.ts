@@ -12,14 +12,14 @@ import { attachToTask, callTool } from "./mcp/call-tool.ts";
 import type { McpConnection } from "./mcp/connection.ts";
 import { HEADER_MISMATCH } from "./mcp/rpc-codes.ts";
 import { stripControlCharacters } from "../processes/stderr-tail.ts";
-import { ServerLink } from "./mcp/link.ts";
-import { PerUserEngine } from "./mcp/login/per-user.ts";
+import { ServerLink } from "./mcp/server-link.ts";
+import { PerUserEngine } from "./mcp/login/per-user-engine.ts";
 import { checkOptions } from "./mcp/check-options.ts";
 import { MCP_OPTIONS, collectCredentials, collectSecrets, type McpOptions } from "./mcp/options.ts";
 import { MCP_PEER, PeerError, type McpPeer } from "./mcp/peer.ts";
 import { ServerPeer, type RedactAnswer } from "./mcp/server-peer.ts";
 import { throttledLog } from "../core/throttled-log.ts";
-import { listTools, type ToolList } from "./mcp/tools.ts";
+import { listTools, type ToolList } from "./mcp/list-tools.ts";
 import { redactError, createRedactor, redactValue, type Redact } from "../core/base/redact.ts";
 
 export { UserLogins } from "./mcp/login/user-logins.ts";
@@ -153,7 +153,9 @@ class McpEngine implements Engine {
   }
 
   async list(signal: AbortSignal): Promise<readonly Tool[]> {
-    return await this.#link.withConnection(signal, async (connection) => this.#acceptTools(await this.#listTools(connection, signal), connection));
+    return await this.#link.withConnection(signal, async (connection) =>
+      this.#acceptTools(await this.#listTools(connection, signal), connection),
+    );
   }
 
   call(request: EngineRequest, context: ToolContext): Promise<unknown> {

@@ -7,7 +7,7 @@ import type { SessionEvent } from "../core/event.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { readSafetyChecks, withoutSafetyChecks } from "../core/safety-checks.ts";
-import { wasBlockedByStore } from "../core/kept-from-starting.ts";
+import { wasBlockedByStore } from "../core/not-started-error.ts";
 import type { ToolResult } from "../core/result.ts";
 import { leavesOf, similarity, type Leaves } from "./compare-input.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";

@@ -3,7 +3,7 @@ import { quoteValue, formatList } from "../core/base/wording.ts";
 import { OWN_NAMESPACE, checkName, splitName } from "../core/call.ts";
 import { ToolOutput } from "../core/content.ts";
 import { isComputerTool } from "../core/safety-checks.ts";
-import { TruncatedOutput } from "../core/cut-output.ts";
+import { TruncatedOutput } from "../core/truncated-output.ts";
 import type { ToolContext } from "../core/context.ts";
 import { pure } from "../core/effects.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";

@@ -16,8 +16,8 @@ import { redactError } from "../core/base/redact.ts";
 import { excerpt } from "./rest/answer-text.ts";
 import { buildRequest, type BuiltRequest } from "./rest/build-request.ts";
 import { Credentials, type RequestCredentials } from "./rest/credentials.ts";
-import { toHttpError } from "./rest/http-failure.ts";
-import { percentEncode } from "./rest/percent.ts";
+import { toHttpError } from "./rest/http-error.ts";
+import { percentEncode } from "./rest/percent-encode.ts";
 import { checkOriginUnchanged, isSameOperation, isSupplied, prepareOperations } from "./rest/prepare-operations.ts";
 import type { PlacedOperation, PreparedOperations } from "./rest/prepare-operations.ts";
 import { MAX_DOCUMENT_BYTES, isAddress, readDocument } from "./rest/read-document.ts";
@@ -188,7 +188,10 @@ class RestEngine implements Engine {
   }
 
   /** Reads the document with a client of its own: documents may be larger than answers, and calls continue meanwhile. */
-  async #readDocument({ clock, log, ca }: OpenService, signal: AbortSignal): Promise<{ readonly document: JsonObject; readonly origin: string }> {
+  async #readDocument(
+    { clock, log, ca }: OpenService,
+    signal: AbortSignal,
+  ): Promise<{ readonly document: JsonObject; readonly origin: string }> {
     const { document, documentHeaders = {}, allowPrivate = [], maxRedirects, verifyTls } = this.#options;
     const { httpClient } = await import("../net/http-client.ts");
     const allowed = typeof document === "string" && isAddress(document) ? [...allowPrivate, ...configuredHosts({ document })] : [];

@@ -77,7 +77,11 @@ function graphSampler(enriched: Enriched, options: NeededSampleOptions, { owner,
   };
 }
 
-function createAdjacency(graph: DataflowGraph, { allowed }: Draw, minScore: number): { readonly out: ListAdjacent; readonly in: ListAdjacent } {
+function createAdjacency(
+  graph: DataflowGraph,
+  { allowed }: Draw,
+  minScore: number,
+): { readonly out: ListAdjacent; readonly in: ListAdjacent } {
   const listAdjacent = (edges: readonly DataflowEdge[], end: "from" | "to"): readonly CatalogTool[] => {
     const ids = new Set(edges.filter(({ score }) => score >= minScore).map((edge) => edge[end].tool));
     return Array.from(ids, (id) => allowed.get(id)).filter((tool) => tool !== undefined);

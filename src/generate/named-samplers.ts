@@ -3,7 +3,7 @@ import { ToolError } from "../core/error.ts";
 import { isOptionsObject } from "../core/base/wording.ts";
 import { checkArgument } from "../core/check-argument.ts";
 import { didYouMean } from "../core/base/near-names.ts";
-import { getOwn } from "../core/base/own.ts";
+import { getOwn } from "../core/base/get-own.ts";
 import type { Enriched } from "./enrich.ts";
 import { chainSampler, fanInSampler, fanOutSampler } from "./graph-samplers.ts";
 import { neighborSampler } from "./neighbor-sampler.ts";

@@ -1,6 +1,6 @@
 /** Processes an array with limited concurrency, until a signal aborts. */
 import { ToolError } from "../core/error.ts";
-import { rejectOnAbort } from "../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../core/base/reject-on-abort.ts";
 
 export interface RunLimitedOptions {
   /** Maximum number of items processed at a time. Integer ≥ 1. */

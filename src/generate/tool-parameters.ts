@@ -1,5 +1,5 @@
 /** Reads the inputs and outputs of a tool, parameter by parameter, from its schemas. */
-import { getOwn } from "../core/base/own.ts";
+import { getOwn } from "../core/base/get-own.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { walkPointer } from "../schema/references/reference-uri.ts";

@@ -5,7 +5,7 @@ import type { ModelMessage } from "../core/message.ts";
 import { messageBytes } from "./estimate-bytes.ts";
 import { keepFrom, limitTurns, findTurnStarts } from "./limit-turns.ts";
 import { pairMessages } from "./pair-messages.ts";
-import { restateResults } from "./repeated-results.ts";
+import { restateResults } from "./restate-results.ts";
 import { type TrimOptions, trimResults } from "./trim-results.ts";
 
 export interface ModelHistoryOptions {

@@ -1,9 +1,9 @@
 /** One request to a provider and its answer: aborted when it stalls, grows too large, or is cancelled. */
 import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
-import { rejectOnAbort } from "../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../core/base/reject-on-abort.ts";
 import { networkFailure } from "../net/network-failure.ts";
-import { failedToConnect } from "../net/never-connected.ts";
+import { failedToConnect } from "../net/connect-failure.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 
 /** The part of `fetch` that is used. */
@@ -197,7 +197,9 @@ export class Exchange {
 
   #watchIdle(): void {
     const { idleTimeoutMs, model } = this.#settings;
-    this.#setTimeout(idleTimeoutMs, () => stalledError(`${model} stopped in the middle of its answer: it sent nothing for ${idleTimeoutMs} ms.`));
+    this.#setTimeout(idleTimeoutMs, () =>
+      stalledError(`${model} stopped in the middle of its answer: it sent nothing for ${idleTimeoutMs} ms.`),
+    );
   }
 
   /** Uses one timer for all pieces: when it fires too early, it is set again for the remaining time. */

@@ -9,7 +9,7 @@ import { onAbort } from "../policy/attempts/deadline.ts";
 import { RetryBudget } from "../policy/attempts/retry-budget.ts";
 import { checkRetrySettings, retryDelay, type RetrySettings } from "../policy/attempts/retry.ts";
 import type { WireFormat, WireNote } from "../wire/wire-format.ts";
-import { stringifyRequest } from "../wire/written-once.ts";
+import { stringifyRequest } from "../wire/step-cache.ts";
 import { Exchange, cancelledError, type ExchangeSettings, type FetchFunction } from "./exchange.ts";
 import { EventStream } from "./event-stream.ts";
 import { modelPorts, type ModelPorts } from "./model-ports.ts";

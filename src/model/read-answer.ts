@@ -164,7 +164,8 @@ class StreamedAnswer implements AnswerEvents {
   #notAStreamError(text: string): ToolError {
     const says = text.replaceAll(IDLE_LINE, "");
     return (
-      findErrorInReply({ model: this.#model, headers: this.#response.headers, text: says }, this.#clock) ?? notAnAnswerError(this.#model, says)
+      findErrorInReply({ model: this.#model, headers: this.#response.headers, text: says }, this.#clock) ??
+      notAnAnswerError(this.#model, says)
     );
   }
 

@@ -140,7 +140,10 @@ export function formatServerName(url: URL): string {
 
 function hostError(url: URL, why: string): ToolError {
   const server = formatServerName(url);
-  return addressError(`Calls to ${server} are not allowed: ${hostOf(url)} ${why}.`, `To allow this server, list "${server}" in allowPrivate.`);
+  return addressError(
+    `Calls to ${server} are not allowed: ${hostOf(url)} ${why}.`,
+    `To allow this server, list "${server}" in allowPrivate.`,
+  );
 }
 
 function addressError(message: string, hint?: string): ToolError {

@@ -13,7 +13,7 @@ import type { HttpClient, HttpClientOptions, HttpRequest, HttpResponse } from ".
 import { http, https } from "./node-http.ts";
 import { resolveRedirect, type Hop, type HopSecrets } from "./redirect.ts";
 import { checkRequestHead } from "./request-head.ts";
-import { LimitedResponse, discardMessage } from "./response.ts";
+import { LimitedResponse, discardMessage } from "./limited-response.ts";
 
 const DEFAULT_MAX_BYTES = 10 * 1024 * 1024;
 const DEFAULT_MAX_REDIRECTS = 5;
@@ -140,7 +140,9 @@ function afterRedirect(error: ToolError): ToolError {
 }
 
 function tooManyRedirects(url: URL, maxRedirects: number): ToolError {
-  return new ToolError("network_error", `${formatServerName(url)} redirects more than ${plural(maxRedirects, "time")}.`, { retryable: false });
+  return new ToolError("network_error", `${formatServerName(url)} redirects more than ${plural(maxRedirects, "time")}.`, {
+    retryable: false,
+  });
 }
 
 async function resolveBySystem(name: string): Promise<readonly string[]> {

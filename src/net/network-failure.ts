@@ -1,7 +1,7 @@
 /** Describes failures of requests and responses; never includes an address's query or a header. */
 import { ToolError } from "../core/error.ts";
 import type { Outcome } from "../core/error-codes.ts";
-import { BLOCKED_PORT, ACCESS_DENIED, errorCodeOf } from "./never-connected.ts";
+import { BLOCKED_PORT, ACCESS_DENIED, errorCodeOf } from "./connect-failure.ts";
 
 interface Reason {
   readonly text: string;

@@ -1,6 +1,6 @@
 /** Makes the head of a request: refuses headers that a caller may not set, and adds those that every request has. */
 import { ToolError } from "../core/error.ts";
-import { firstChars } from "../core/base/short-text.ts";
+import { firstChars } from "../core/base/truncate-text.ts";
 import { ACCEPTED_ENCODINGS } from "./decode-body.ts";
 import type { HttpHeader, HttpRequest } from "./http-request.ts";
 
@@ -48,7 +48,8 @@ export function isSendableHeader(name: string, value: string): boolean {
 
 function checkHeader(name: string, value: string): void {
   if (!TOKEN.test(name)) throw invalidHeaderError(`The header name ${quote(name)} has characters that a header name cannot have.`);
-  if (CONNECTION_HEADERS.has(name.toLowerCase())) throw invalidHeaderError(`The header ${name} is set by the client itself and cannot be overridden.`);
+  if (CONNECTION_HEADERS.has(name.toLowerCase()))
+    throw invalidHeaderError(`The header ${name} is set by the client itself and cannot be overridden.`);
   if (value.length > MAX_VALUE_BYTES)
     throw invalidHeaderError(`The value of the header ${name} has ${value.length} characters; ${MAX_VALUE_BYTES} is the limit.`);
   if (VALUE.test(value)) return;

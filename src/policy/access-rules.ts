@@ -130,10 +130,7 @@ function compilePatterns(texts: readonly string[], where: string): (text: string
   return (text) => all.some((pieces) => matchesPieces(text, pieces));
 }
 
-function checkClaims(
-  claims: NonNullable<AccessRule["claims"]>,
-  where: string,
-): readonly (readonly [string, string | number | boolean])[] {
+function checkClaims(claims: NonNullable<AccessRule["claims"]>, where: string): readonly (readonly [string, string | number | boolean])[] {
   const entries = Object.entries(claims);
   for (const [claim, value] of entries)
     if (!["string", "number", "boolean"].includes(typeof value))

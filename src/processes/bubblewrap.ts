@@ -58,7 +58,8 @@ export async function findBubblewrap(signal: AbortSignal): Promise<Bubblewrap> {
   if (process.platform !== "linux")
     throw unavailable(`The sandbox needs Linux and bubblewrap; this is ${process.platform}.`, `Use Linux, ${NO_SANDBOX_HINT}`);
   const path = findProgram("bwrap", sortSystemFirst(process.env["PATH"] ?? ""));
-  if (path === undefined) throw unavailable('The sandbox needs bubblewrap, but "bwrap" was not found.', `${INSTALL_HINT}, ${NO_SANDBOX_HINT}`);
+  if (path === undefined)
+    throw unavailable('The sandbox needs bubblewrap, but "bwrap" was not found.', `${INSTALL_HINT}, ${NO_SANDBOX_HINT}`);
   const options = { timeout: PROBE_TIMEOUT_MS, signal, env: { PATH: process.env["PATH"] ?? "" } };
   const help = await run(path, ["--help"], options).then(
     ({ stdout, stderr }) => stdout + stderr,
@@ -73,7 +74,10 @@ export async function findBubblewrap(signal: AbortSignal): Promise<Bubblewrap> {
     await run(path, [...isolationArguments(policy), ...mountArguments(found, policy), "--", "/bin/sh", "-c", ":"], options);
   } catch (error: unknown) {
     const { stderr } = error as { readonly stderr?: string }; // what execFile rejects with
-    throw unavailable(`${path} cannot create a sandbox here: ${(stderr ?? String(error)).trim()}`, `${formatReason(stderr ?? "")}, ${NO_SANDBOX_HINT}`);
+    throw unavailable(
+      `${path} cannot create a sandbox here: ${(stderr ?? String(error)).trim()}`,
+      `${formatReason(stderr ?? "")}, ${NO_SANDBOX_HINT}`,
+    );
   }
   return found;
 }

@@ -1,5 +1,5 @@
 /** Splits a byte stream into lines, and skips those that are too long to be a message. */
-import { Pieces } from "../core/pieces.ts";
+import { ChunkBuffer } from "../core/chunk-buffer.ts";
 
 /** Longest message that is accepted from a server, in bytes. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
@@ -12,7 +12,7 @@ export const EDGE_LENGTH = 1_000;
 const NEWLINE = 0x0a;
 
 export interface LineListener {
-  onLine(onLine: string): void;
+  onLine(line: string): void;
   /** Called with the beginning and the end of a line that was too long to keep. It is not a message if it begins with anything other than `{`. */
   onLongLine(edges: string): void;
 }
@@ -20,7 +20,7 @@ export interface LineListener {
 export class LineReader {
   readonly #listener: LineListener;
   readonly #maxBytes: number;
-  #parts = new Pieces();
+  #parts = new ChunkBuffer();
   #bytes = 0;
   /** The beginning and the latest bytes of a line that is being skipped. */
   #edges: { readonly head: string; tail: Buffer } | undefined;
@@ -49,17 +49,17 @@ export class LineReader {
     }
     if (part.length > 0) this.#parts.add(part);
     if (this.#bytes <= this.#maxBytes) return true;
-    const start = this.#parts.whole();
+    const start = this.#parts.concat();
     const head = decodeLine(start.subarray(0, EDGE_LENGTH));
     this.#edges = { head, tail: lastBytes(start) };
-    this.#parts = new Pieces();
+    this.#parts = new ChunkBuffer();
     return head.startsWith("{");
   }
 
   #end(): void {
     const edges = this.#edges;
-    const line = edges === undefined ? decodeLine(this.#parts.whole()) : "";
-    this.#parts = new Pieces();
+    const line = edges === undefined ? decodeLine(this.#parts.concat()) : "";
+    this.#parts = new ChunkBuffer();
     this.#bytes = 0;
     this.#edges = undefined;
     if (edges !== undefined) this.#listener.onLongLine(edges.head + edges.tail.toString("utf8"));

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "../core/ports.ts";
 import { HAS_PROCESS_GROUPS, signalGroup } from "./process-guard.ts";
-import { sleep } from "./pause.ts";
+import { sleep } from "./sleep.ts";
 
 /** The program that was started first, in its own process group. */
 export interface TreeRoot {

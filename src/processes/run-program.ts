@@ -4,16 +4,24 @@ import { constants } from "node:os";
 import { describeThrown, ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { findCommandFile } from "./command-file.ts";
+import { findCommandFile } from "./find-command-file.ts";
 import { sandboxArguments, type Bubblewrap, type SandboxException, type SandboxPolicy } from "./bubblewrap.ts";
 import { excludeInherited, type StdioEntry } from "./inherited-descriptors.ts";
-import { OutputBuffer } from "./kept-output.ts";
-import { sleep } from "./pause.ts";
+import { OutputBuffer } from "./output-buffer.ts";
+import { sleep } from "./sleep.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup } from "./process-guard.ts";
-import { hasMoreProcessesThan, isTreeAlive, killTree, signalTree, countMachineTasks, readTreeUsage, type TreeRoot } from "./process-tree.ts";
-import { describeStartError } from "./process.ts";
+import {
+  hasMoreProcessesThan,
+  isTreeAlive,
+  killTree,
+  signalTree,
+  countMachineTasks,
+  readTreeUsage,
+  type TreeRoot,
+} from "./process-tree.ts";
+import { describeStartError } from "./server-process.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
-import { systemErrorCode } from "../core/base/system-code.ts";
+import { systemErrorCode } from "../core/base/system-error-code.ts";
 
 export interface ProgramLimits {
   readonly timeoutMs: number;
@@ -177,7 +185,8 @@ class Program {
     const inherited = exceptions.filter(({ kind }) => kind !== "hidden").map(({ fd }) => fd);
     // without a sandbox no shell is put in between: it would hide the error of a program that does not exist
     const command = [...(mergesStderr || sandbox !== undefined ? this.#limitCommand() : []), program, ...args];
-    const argv = sandbox === undefined ? command : [sandbox.bubblewrap.path, ...this.#sandboxArguments(sandbox, filter !== undefined), ...command];
+    const argv =
+      sandbox === undefined ? command : [sandbox.bubblewrap.path, ...this.#sandboxArguments(sandbox, filter !== undefined), ...command];
     const [file = program, ...rest] = argv;
     const [name = "", value = ""] = this.#mark.split("=");
     const given: readonly StdioEntry[] = [
@@ -189,7 +198,12 @@ class Program {
     ];
     const { stdio, close } = excludeInherited(given);
     const env = { ...environment, [name]: value };
-    const child = spawnProgram(file, rest, { env, cwd: folder, stdio, shell: false, detached: HAS_PROCESS_GROUPS, windowsHide: true }, close);
+    const child = spawnProgram(
+      file,
+      rest,
+      { env, cwd: folder, stdio, shell: false, detached: HAS_PROCESS_GROUPS, windowsHide: true },
+      close,
+    );
     const [, , , seccomp] = child.stdio;
     if (seccomp !== null && seccomp !== undefined && "end" in seccomp) {
       seccomp.on("error", () => undefined); // it ended before it had read the filter; its exit code says so
@@ -265,7 +279,8 @@ class Program {
     const glance = (): void => {
       const [now, count] = [clock.now(), countMachineTasks()];
       const grown = (count - tasks) / limits.maxProcesses;
-      if (now >= lookAt || (now >= soonest && grown > 1)) return grown > 1 && hasMoreProcessesThan(limits.maxProcesses, root) ? tooMany() : look();
+      if (now >= lookAt || (now >= soonest && grown > 1))
+        return grown > 1 && hasMoreProcessesThan(limits.maxProcesses, root) ? tooMany() : look();
       if (grown <= FAR_BEYOND) return watchOn();
       if (hasMoreProcessesThan(limits.maxProcesses, root)) return tooMany();
       tasks = count; // the new tasks belong to other programs

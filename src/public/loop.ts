@@ -3,7 +3,7 @@ export type { Agent, AgentOptions, AgentStartOptions, AgentState, AgentTriggers,
 export type { EmergencyStopOptions } from "../compose/emergency-stop.ts";
 export { type BudgetAxis, type BudgetLevel, type BudgetLimit, type LoopBudgetLimits, BUDGET_AXES } from "../compose/loop-budget.ts";
 export type { LoopListener } from "../compose/loop-event.ts";
-export { type RoundCall, type RoundFacts, type RoundLimits, reasonToStop } from "../compose/loop-continues.ts";
+export { type RoundCall, type RoundFacts, type RoundLimits, reasonToStop } from "../compose/reason-to-stop.ts";
 export { type ReactOptions, reactLimits } from "../compose/loop-limits.ts";
 export type { LoopRound } from "../compose/loop-options.ts";
 export type { ApprovalDecisions, PendingCall } from "../compose/pending-calls.ts";

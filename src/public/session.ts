@@ -12,7 +12,7 @@ export type { EndedJob, JobMode, JobOutput, JobState, JobStatus, ReadJobOptions,
 export type { HistoryEntry } from "../core/history.ts";
 export type { JobMessage, NativeMessage } from "../core/message.ts";
 export type { Repair, ResultStatus, Truncation } from "../core/result.ts";
-export type { SentBy } from "../core/sent-by.ts";
+export type { SentBy } from "../core/sender.ts";
 export { supersedesAt, supersedesSameInput } from "../history/supersede.ts";
 export type { CircuitSettings } from "../policy/attempts/circuit.ts";
 export type { CacheOptions } from "../policy/cache/result-cache.ts";

@@ -18,4 +18,4 @@ export {
   readStubs,
   stubEngine,
 } from "../engine/stub.ts";
-export type { Subject as ExampleSubject } from "../schema/example/given.ts";
+export type { Subject as ExampleSubject } from "../schema/example/given-values.ts";

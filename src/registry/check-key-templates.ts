@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { Effects } from "../core/effects.ts";
 import { isJsonObject } from "../core/base/json.ts";
-import { getOwn } from "../core/base/own.ts";
+import { getOwn } from "../core/base/get-own.ts";
 import { listTemplatePaths } from "../core/resource-keys.ts";
 import { findNearNames } from "../core/base/near-names.ts";
 
@@ -34,7 +34,10 @@ export function findKeyTemplateError(name: string, effects: Effects<never> | und
 }
 
 /** Describes the property named by a path that no input of this schema can have; undefined if there is none. */
-export function findPathProblem(path: readonly string[], inputSchema: unknown): { readonly what: string; readonly hint: string } | undefined {
+export function findPathProblem(
+  path: readonly string[],
+  inputSchema: unknown,
+): { readonly what: string; readonly hint: string } | undefined {
   let schema = inputSchema;
   for (const [index, name] of path.entries()) {
     const properties = listedProperties(schema);

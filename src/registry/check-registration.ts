@@ -9,7 +9,7 @@ import { TOOLSET_FIELDS, type Toolset } from "../core/toolset.ts";
 import { checkCache } from "./check-cache.ts";
 import { findKeyTemplateError } from "./check-key-templates.ts";
 import { checkAllFields, isPlainObject, MODEL_FIELDS, toPlainTool, rejectFieldAliases } from "./check-tool-fields.ts";
-import { getFaultPolicy } from "./toolset-faults.ts";
+import { getFaultPolicy } from "./toolset-fault-policy.ts";
 import { isStringArray } from "../core/base/json.ts";
 import { checkJsonSchema } from "../schema/check-json-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
@@ -118,7 +118,10 @@ export function checkToolset(toolset: Toolset): void {
   if (promptContribution !== undefined && !MODEL_FIELDS.promptContribution.isValid(promptContribution))
     throw new ToolError("invalid_argument", `promptContribution of ${owner} must be ${MODEL_FIELDS.promptContribution.expected}.`);
   if (toolset.defaults !== undefined) checkKnownKeys(toolset.defaults, CALL_SETTINGS, `defaults of ${owner}`);
-  checkCallSettings({ ...toolset.defaults, ...(toolset.maxConcurrent === undefined ? {} : { maxConcurrent: toolset.maxConcurrent }) }, owner);
+  checkCallSettings(
+    { ...toolset.defaults, ...(toolset.maxConcurrent === undefined ? {} : { maxConcurrent: toolset.maxConcurrent }) },
+    owner,
+  );
   const { checkFormats, shared, place }: Unchecked<Toolset> = toolset;
   if (place !== undefined && (typeof place !== "string" || place === ""))
     throw new ToolError("invalid_argument", `place of ${owner} must be a name.`);

@@ -6,10 +6,10 @@ import { CALL_SETTINGS } from "../core/call-settings.ts";
 import { copyJson, isJsonObject, isStringArray } from "../core/base/json.ts";
 import { TOOL_CATEGORIES, type Tool } from "../core/tool.ts";
 import { describeValueType } from "../core/base/wording.ts";
-import { getOwn } from "../core/base/own.ts";
+import { getOwn } from "../core/base/get-own.ts";
 import { checkCache } from "./check-cache.ts";
 import { didYouMean } from "../core/base/near-names.ts";
-import { truncateText } from "../core/base/short-text.ts";
+import { truncateText } from "../core/base/truncate-text.ts";
 
 /** A check of a field, with a description of valid values. */
 export interface FieldRule {
@@ -148,7 +148,8 @@ export function checkToolFields(definition: unknown): asserts definition is Tool
     throw new ToolError("invalid_argument", "A tool must be defined by a plain object with name, description and inputSchema.");
   const fields = definition;
   checkName(fields["name"], "tool");
-  if (fields["description"] === undefined) throw fieldError(fields["name"], "description", undefined, "a string: it is what the model reads");
+  if (fields["description"] === undefined)
+    throw fieldError(fields["name"], "description", undefined, "a string: it is what the model reads");
   checkFields(fields["name"], "", fields, DEFINITION_FIELDS);
   if (fields["effects"] !== undefined) checkFields(fields["name"], "effects.", fields["effects"], EFFECTS);
   checkComposite(fields["name"], fields);
@@ -294,7 +295,9 @@ const LIBRARY_FIELD_HINTS: Readonly<Record<string, string>> = {
 function unknownFieldError(tool: string, prefix: string, field: string, known: readonly string[]): ToolError {
   return new ToolError("invalid_argument", `Tool ${JSON.stringify(tool)} has an unknown field ${JSON.stringify(prefix + field)}.`, {
     hint:
-      getOwn(LIBRARY_FIELD_HINTS, field) ?? didYouMean(field, known, (near) => JSON.stringify(prefix + near)) ?? `Fields: ${known.join(", ")}.`,
+      getOwn(LIBRARY_FIELD_HINTS, field) ??
+      didYouMean(field, known, (near) => JSON.stringify(prefix + near)) ??
+      `Fields: ${known.join(", ")}.`,
   });
 }
 

@@ -1,7 +1,7 @@
 /** Describes a JSON Schema as lines of text: one for each property, with those of nested objects indented. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
-import { truncateText } from "../core/base/short-text.ts";
+import { truncateText } from "../core/base/truncate-text.ts";
 
 const MAX_DEPTH = 4;
 /** Maximum number of lines for one schema; a longer one is better read as JSON. */

@@ -3,7 +3,7 @@ import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { splitWords } from "./split-words.ts";
-import { stemWord } from "./word-stem.ts";
+import { stemWord } from "./stem-word.ts";
 import { addTo } from "../core/base/add-to.ts";
 
 /** The weight of a word by its place. The total weight of a word in one tool is capped at 63, to fit into its posting. */

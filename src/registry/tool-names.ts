@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { hasHashSuffix, providerName, toQualifiedName } from "../wire/provider-name.ts";
 import { BareNames } from "./bare-names.ts";
 import { ConfusableNames, quoteWithCodePoints } from "./confusable-names.ts";
-import { ambiguousToolError, hiddenToolError, missingToolError, missingToolsetError } from "./missing-tool.ts";
+import { ambiguousToolError, hiddenToolError, missingToolError, missingToolsetError } from "./missing-tool-error.ts";
 import { findNearNames } from "../core/base/near-names.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import type { ToolFamily, ToolsetEntry } from "./toolset-entry.ts";

@@ -75,7 +75,9 @@ export class ToolsetEntry {
 
   /** The tools that the program registered one by one and has not removed. */
   get registeredIndividually(): readonly RegisteredTool[] {
-    return [...this.#registeredIndividually].filter((registered) => this.families.get(registered.tool.name)?.tools.includes(registered) === true);
+    return [...this.#registeredIndividually].filter(
+      (registered) => this.families.get(registered.tool.name)?.tools.includes(registered) === true,
+    );
   }
 
   /** Adds a tool that stays when the toolset is replaced. */

@@ -1,7 +1,7 @@
 /** Resolves a name to the tools that it may mean, among those visible to the caller. */
 import { ToolError } from "../core/error.ts";
 import type { Visibility } from "../policy/visibility.ts";
-import { ambiguousToolError, hiddenToolError, missingToolError } from "./missing-tool.ts";
+import { ambiguousToolError, hiddenToolError, missingToolError } from "./missing-tool-error.ts";
 import { findNearNames } from "../core/base/near-names.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import type { Registry } from "./registry.ts";

@@ -5,7 +5,7 @@ import type { Store } from "../core/store.ts";
 import type { Registry } from "../registry/registry.ts";
 import { storedEvents } from "../session/read-events.ts";
 import { SessionFold } from "./fold-events.ts";
-import { nestedSessionId, isStartedBy } from "./inner-session.ts";
+import { nestedSessionId, isStartedBy } from "./nested-session.ts";
 import type { OpenCall } from "./open-call.ts";
 
 interface Within {

@@ -16,7 +16,7 @@ import { readOwnEvents, readSessionEvents } from "./recorded-events.ts";
 import type { RuntimeSession, RuntimeSessionOptions } from "./runtime-session.ts";
 import { closedSessionError } from "./session-errors.ts";
 import { recordSessionStart } from "./session-start.ts";
-import { branchName, toSideEffects, createSimulationServices } from "./simulation-parts.ts";
+import { branchName, toSideEffects, createSimulationServices } from "./simulation-services.ts";
 import { whenStored } from "./when-stored.ts";
 
 type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
@@ -32,7 +32,7 @@ export class Branches {
   readonly #services: CallServices;
   readonly #newSessions: NewSessions;
 
-  constructor({ services }: Pick<SessionsOptions, "parts">, newSessions: NewSessions) {
+  constructor({ services }: Pick<SessionsOptions, "services">, newSessions: NewSessions) {
     this.#services = services;
     this.#newSessions = newSessions;
   }
@@ -50,7 +50,10 @@ export class Branches {
     checkForkOptions(options, session.simulation !== undefined);
     if (session.ready !== undefined) await session.ready;
     if (length === session.length && !session.turns.busy) return this.branch(session, options);
-    const head = await readHeadAt(session, readSessionEvents(session), { length, countsCalls: this.#services.faults.mayInject(this.#services.registry) });
+    const head = await readHeadAt(session, readSessionEvents(session), {
+      length,
+      countsCalls: this.#services.faults.mayInject(this.#services.registry),
+    });
     if (session.broken !== undefined) throw session.broken;
     return this.#branchFrom(session, head, options);
   }
@@ -137,7 +140,11 @@ interface HeadAtOptions {
 }
 
 /** Reads a session up to `length` events. @throws ToolError `invalid_argument`, `not_forkable`, `conflict` within a turn, as a rejection */
-async function readHeadAt(session: Session, events: AsyncIterable<SessionEvent>, { length, countsCalls }: HeadAtOptions): Promise<SessionHead> {
+async function readHeadAt(
+  session: Session,
+  events: AsyncIterable<SessionEvent>,
+  { length, countsCalls }: HeadAtOptions,
+): Promise<SessionHead> {
   checkBranchPoint(session, length);
   const fold = new SessionFold(undefined, session.id, countsCalls);
   let last: SessionEvent | undefined;
@@ -150,9 +157,13 @@ async function readHeadAt(session: Session, events: AsyncIterable<SessionEvent>,
 function checkBranchPoint({ id, length: whole, enginesIfUsed, eventLog }: Session, length: number): void {
   const least = eventLog === undefined ? 0 : 1; // a stored log begins with the session's own `session-start`
   if (!Number.isInteger(length) || length < least || length > whole)
-    throw new ToolError("invalid_argument", `The session ${quoteValue(id)} has ${whole} events: no branch can begin after ${quoteValue(length)}.`, {
-      hint: `Give a number from ${least} to ${whole}.`,
-    });
+    throw new ToolError(
+      "invalid_argument",
+      `The session ${quoteValue(id)} has ${whole} events: no branch can begin after ${quoteValue(length)}.`,
+      {
+        hint: `Give a number from ${least} to ${whole}.`,
+      },
+    );
   const remote = length === whole ? undefined : enginesIfUsed?.remote;
   if (remote === undefined) return;
   throw new ToolError("not_forkable", `The engine "${remote}" keeps its state of the session elsewhere, and cannot go back.`, {

@@ -4,7 +4,7 @@ import type { CallPlace, SessionEvent } from "../core/event.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { readEventPages, type ReadableLog } from "../session/read-events.ts";
 import { SessionFold } from "./fold-events.ts";
-import { nestedSessionId, isStartedBy, findCallsLeftOpen } from "./inner-session.ts";
+import { nestedSessionId, isStartedBy, findCallsLeftOpen } from "./nested-session.ts";
 import { createCallEndEvents, type OpenCall } from "./open-call.ts";
 import { cancelledJobError } from "./resume-jobs.ts";
 
@@ -124,7 +124,8 @@ async function endSessionsOfCalls(
 ): Promise<void> {
   const ending = { reason: "the session was removed", at, takeOver: true };
   const failed: unknown[] = []; // one failure does not keep the others from being ended
-  for (const callId of callIds) await endSessionOfCall(store, { sessionId, callId }, ending).catch((thrown: unknown) => failed.push(thrown));
+  for (const callId of callIds)
+    await endSessionOfCall(store, { sessionId, callId }, ending).catch((thrown: unknown) => failed.push(thrown));
   if (failed.length > 0) throw failed[0];
 }
 

@@ -82,7 +82,9 @@ async function importNew(store: Store, sessionId: string, { header, events }: Op
     // Whether these calls ran after the recording is not known. If they counted as never started, a resume would run them.
     log.append([
       ...createUndoEvents(fold, header),
-      ...fold.open.flatMap((call) => createCallEndEvents(call, noResultError(call), { sessionId: header.sessionId, at: header.exportedAt })),
+      ...fold.open.flatMap((call) =>
+        createCallEndEvents(call, noResultError(call), { sessionId: header.sessionId, at: header.exportedAt }),
+      ),
     ]);
     if (copied > 0 && sessionId !== header.sessionId) log.append([createOriginEvent(sessionId, header, log.length)]);
     await log.close();

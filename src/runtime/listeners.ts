@@ -3,7 +3,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { Log } from "../core/ports.ts";
-import { notifySafely } from "../policy/tell-safely.ts";
+import { notifySafely } from "../policy/notify-safely.ts";
 import type { ProgressListener } from "../call/execute-options.ts";
 import type { ToolExecutionError } from "../call/tool-execution-error.ts";
 

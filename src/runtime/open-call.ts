@@ -64,7 +64,7 @@ export interface OpenCall {
 /** Returns the call as it was when it began. */
 export function toOpenCall(
   event: SessionEvent & { readonly type: "call-start" },
-  { hasIncompleteMessage, sample }: Pick<OpenCall, "wasNeverWhole" | "sample">,
+  { hasIncompleteMessage, sample }: Pick<OpenCall, "hasIncompleteMessage" | "sample">,
 ): OpenCall {
   const { callId, turnId, call, parentCallId, inRound, strict, answerFrom, rewritten, background, principal, allow, asks, traceparent } =
     event;

@@ -3,13 +3,21 @@ import type { CallServices } from "../call/call-run.ts";
 import { recordHandOver } from "../call/jobs/run-in-background.ts";
 import { cancelSessionCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
-import { MultiMap } from "../core/base/groups.ts";
+import { MultiMap } from "../core/base/multi-map.ts";
 import { checkString } from "../core/check-argument.ts";
 import type { Store } from "../core/store.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { findBranch, removeClosed, removeStored } from "./end-stored-calls.ts";
-import { beingRemovedError, handedOverError, hasBranchError, removedWhileResumedError, resumeCancelledError, idTakenError, removedAfterCloseError } from "./session-errors.ts";
-import { PendingResume, type ResumeCaller } from "./resuming.ts";
+import {
+  beingRemovedError,
+  handedOverError,
+  hasBranchError,
+  removedWhileResumedError,
+  resumeCancelledError,
+  idTakenError,
+  removedAfterCloseError,
+} from "./session-errors.ts";
+import { PendingResume, type ResumeCaller } from "./pending-resume.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 export interface OpenSessionsOptions {

@@ -5,11 +5,11 @@ import { ToolError } from "../core/error.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { AdmittedCall, SimulatedCall } from "../call/call-run.ts";
 import type { EngineSource } from "../call/fallback-chains.ts";
-import { getDefinitionFingerprint } from "../registry/definition-of.ts";
+import { getDefinitionFingerprint } from "../registry/definition-fingerprint.ts";
 import { unavailablePreview } from "../policy/approval/await-preview.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
 import type { SessionDiff } from "../session/session-diff.ts";
-import { createSimulationServices } from "./simulation-parts.ts";
+import { createSimulationServices } from "./simulation-services.ts";
 import { servicesOf, RuntimeSession, type SessionHost } from "./runtime-session.ts";
 
 /** Longest time that a simulation may take while a person waits, in milliseconds. */
@@ -97,7 +97,11 @@ function branchMidTurn({ turn }: AdmittedCall, parent: RuntimeSession, host: Ses
       parent,
       simulation,
       // A preview asks neither a person nor a model: calls that need their own approval end with `approval_required`, and no sessions are begun.
-      services: { ...createSimulationServices(services, id, simulation), hasNoApprover: true, startSessionWithin: () => Promise.reject(startsAgentError()) },
+      services: {
+        ...createSimulationServices(services, id, simulation),
+        hasNoApprover: true,
+        startSessionWithin: () => Promise.reject(startsAgentError()),
+      },
       ports: services.ports,
       recorded: true,
     },

@@ -4,7 +4,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Tracing } from "../core/tracing.ts";
-import { checkSender, type SentBy } from "../core/sent-by.ts";
+import { checkSender, type SentBy } from "../core/sender.ts";
 import { readTraceparent } from "../core/traceparent.ts";
 import { Inbox, isInboxEvent, type InboxEntry, type CreateInboxEvents, type StoredTrigger } from "../session/inbox.ts";
 import {

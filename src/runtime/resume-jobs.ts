@@ -37,7 +37,8 @@ export function groupCallsByJob(open: readonly OpenCall[], ends: ReadonlyMap<str
   const calls = new Map<string, OpenCall[]>();
   for (const call of open) {
     const around = jobs.get(call.callId);
-    if (around === undefined || call.job !== undefined || call.hasIncompleteMessage || around.hasIncompleteMessage || ends.has(call.callId)) continue;
+    if (around === undefined || call.job !== undefined || call.hasIncompleteMessage || around.hasIncompleteMessage || ends.has(call.callId))
+      continue;
     addTo(calls, around.callId, call);
   }
   return calls;

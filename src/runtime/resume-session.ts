@@ -21,7 +21,7 @@ import { visibilityOf, type Visibility, type VisibilityRules } from "../policy/v
 import { CallFaults } from "../call/attempt/faults.ts";
 import type { Answerer } from "../call/route.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
-import { CUT_OFF, findNotRunError } from "./why-not-run.ts";
+import { CUT_OFF, findNotRunError } from "./not-run-errors.ts";
 import type { OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
 import type { OpenCall } from "./open-call.ts";
 import { groupCallsByJob, findJobErrors } from "./resume-jobs.ts";
@@ -74,7 +74,10 @@ export function checkResumeOptions(options: ResumeOptions): void {
   const { interrupted } = options;
   checkSessionSettings(options, "resume()");
   if (interrupted === undefined || interrupted === "run" || interrupted === "settle") return;
-  throw new ToolError("invalid_argument", `The option "interrupted" of resume() must be "run" or "settle", not ${quoteValue(interrupted)}.`);
+  throw new ToolError(
+    "invalid_argument",
+    `The option "interrupted" of resume() must be "run" or "settle", not ${quoteValue(interrupted)}.`,
+  );
 }
 
 export interface ResumeCallsOptions extends ResumeOptions {
@@ -123,7 +126,8 @@ export async function resumeSession(
       for (const calls of groups) {
         if (session.broken !== undefined) return; // the remaining calls are left too
         const runs = resumer.createRuns(calls, running);
-        for (const run of runs) if (run.resumed !== undefined) run.resumed.nestedCalls = resumer.createEarlierCalls(run, inJobs.get(run.callId));
+        for (const run of runs)
+          if (run.resumed !== undefined) run.resumed.nestedCalls = resumer.createEarlierCalls(run, inJobs.get(run.callId));
         await resumeCalls(runs); // resolves to placeholders for background jobs
         for (const { result, resumed } of runs) if (result !== undefined) await resumed?.nestedCalls?.end(`${result.name} has ended`);
       }
@@ -347,7 +351,11 @@ function isQuestionOfProvider({ registry }: RuntimeSession, { name, input }: Too
 }
 
 /** The sources that were to answer the call, or the error if they cannot: a simulated call is not run for real after a crash. */
-function resolveAnswerers(session: RuntimeSession, { name }: ToolCall, answerFrom: readonly AnswerSource[]): readonly Answerer[] | ToolError {
+function resolveAnswerers(
+  session: RuntimeSession,
+  { name }: ToolCall,
+  answerFrom: readonly AnswerSource[],
+): readonly Answerer[] | ToolError {
   try {
     return servicesOf(session).chains.answerersOf(answerFrom);
   } catch (thrown: unknown) {

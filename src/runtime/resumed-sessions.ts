@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { EventLog, Store } from "../core/store.ts";
-import type { SessionAttempt } from "../call/context/execute-within.ts";
+import type { SessionAttempt } from "../call/context/execute-nested.ts";
 import type { CallServices, CallRun } from "../call/call-run.ts";
 import { cancelSessionCalls } from "../call/running-calls.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
@@ -12,9 +12,9 @@ import type { Registry } from "../registry/registry.ts";
 import { readEventPages, type ReadableLog } from "../session/read-events.ts";
 import { noteAwaitsWithin } from "./awaiting-within.ts";
 import { SessionFold } from "./fold-events.ts";
-import { checkStartedBy, nestedSessionId, findCallsLeftOpen } from "./inner-session.ts";
+import { checkStartedBy, nestedSessionId, findCallsLeftOpen } from "./nested-session.ts";
 import type { NewSessionOptions, NewSessions, SessionsOptions } from "./new-sessions.ts";
-import type { PendingResume } from "./resuming.ts";
+import type { PendingResume } from "./pending-resume.ts";
 import { ResumedQuestions } from "./resumed-questions.ts";
 import { resumeSession, type ResumeOptions, type ResumeCallsOptions } from "./resume-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
@@ -31,7 +31,8 @@ interface ResumeStoredOptions extends ResumeOptions {
   readonly onStarted: SessionAttempt["onStarted"] | undefined;
 }
 
-type ContinueCallsOptions = Omit<ResumeCallsOptions, "ended"> & Pick<ResumeStoredOptions, "over"> & { readonly questions: ResumedQuestions };
+type ContinueCallsOptions = Omit<ResumeCallsOptions, "onCallEnd"> &
+  Pick<ResumeStoredOptions, "endSignal"> & { readonly questions: ResumedQuestions };
 
 type CallEnd = SessionEvent & { readonly type: "call-end" };
 
@@ -56,7 +57,7 @@ export class ResumedSessions {
   /** Resumes a session that is open neither here nor in another process. @throws ToolError as `Runtime.resume`, as a rejection */
   async resume(
     id: string,
-    options: Omit<ResumeStoredOptions, "resuming" | "over" | "begun">,
+    options: Omit<ResumeStoredOptions, "resuming" | "endSignal" | "onStarted">,
     attempt?: SessionAttempt,
   ): Promise<RuntimeSession> {
     const resuming = this.#newSessions.open.reserve(id, {
@@ -89,7 +90,8 @@ export class ResumedSessions {
     try {
       const fold = new SessionFold(this.#newSessions.keptEvents, id, this.#services.faults.mayInject(this.#services.registry));
       const left: string[] = []; // calls that may have left a session open
-      const notice = (event: SessionEvent): void => void (mayHaveLeftSessionOpen(id, this.#services.registry, event) && left.push(event.callId));
+      const notice = (event: SessionEvent): void =>
+        void (mayHaveLeftSessionOpen(id, this.#services.registry, event) && left.push(event.callId));
       await foldLog(eventLog, fold, { parentCall, notice: eventLog.wasLeftOpen ? notice : undefined });
       session = this.#newSessions.openSession({ id, parentCall, ...around, eventLog, ...fold.startOptions });
       options.onStarted?.(session);
@@ -99,7 +101,12 @@ export class ResumedSessions {
       else await noteAwaitsWithin(fold, { store, sessionId: id, registry: this.#services.registry });
       const callOptions = this.#options.runner.callOptions({});
       const questions = new ResumedQuestions(session, fold.open, this.#services.approvals);
-      await this.#continueCalls(session, fold, { ...options, questions, callOptions, cancelled: await readCancelRequests(store, id, fold) });
+      await this.#continueCalls(session, fold, {
+        ...options,
+        questions,
+        callOptions,
+        cancelled: await readCancelRequests(store, id, fold),
+      });
       await questions.withdrawStale();
       return session;
     } catch (thrown: unknown) {
@@ -116,18 +123,27 @@ export class ResumedSessions {
    * Continues its calls. When a call has ended, the session that it had begun is settled, unless a handler resumed that session: none ran, or it
    * ended before it asked for its session.
    */
-  async #continueCalls(session: RuntimeSession, fold: SessionFold, { endSignal, questions, ...options }: ContinueCallsOptions): Promise<void> {
+  async #continueCalls(
+    session: RuntimeSession,
+    fold: SessionFold,
+    { endSignal, questions, ...options }: ContinueCallsOptions,
+  ): Promise<void> {
     const runsAgain = options.interrupted !== "settle";
     const onCallEnd = (run: CallRun): void => {
       const { callId, attempts, plan } = run;
       questions.onCallEnd(run);
-      if (runsAgain && session.broken === undefined && (attempts === 0 || plan?.tool.composite === true)) this.#settleLater(session, callId);
+      if (runsAgain && session.broken === undefined && (attempts === 0 || plan?.tool.composite === true))
+        this.#settleLater(session, callId);
     };
     const forget =
       endSignal === undefined
         ? undefined
         : onAbort(endSignal, () => {
-            cancelSessionCalls(session, this.#services.running, formatCancelReason(endSignal, "the attempt that its session belongs to has ended"));
+            cancelSessionCalls(
+              session,
+              this.#services.running,
+              formatCancelReason(endSignal, "the attempt that its session belongs to has ended"),
+            );
           });
     try {
       await resumeSession(session, fold, { ...options, onCallEnd });

@@ -15,8 +15,8 @@ import { CallRun, lockKeysOf, type AdmittedCall, type CallServices } from "../ca
 import type { CallOptions, ResultNotes } from "../call/call-options.ts";
 import { approvalReason } from "../call/context/composite.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
-import { storeMessageFiles } from "../call/finish/keep-artifacts.ts";
-import { EventLoopBreaks } from "../call/loop-breaks.ts";
+import { storeMessageFiles } from "../call/finish/store-artifacts.ts";
+import { EventLoopBreaks } from "../call/event-loop-breaks.ts";
 import { listNestedCalls, settleCalls } from "../call/context/call-tree.ts";
 import { startCall, executeCall } from "../call/pipeline.ts";
 import { ResourceLocks } from "../policy/locks/resource-locks.ts";
@@ -187,7 +187,11 @@ export class Round {
     return promise;
   }
 
-  async #finish(record: RecordRoundEnd, message: SessionMessage | Promise<SessionMessage>, isVoid: boolean): Promise<readonly ToolResult[]> {
+  async #finish(
+    record: RecordRoundEnd,
+    message: SessionMessage | Promise<SessionMessage>,
+    isVoid: boolean,
+  ): Promise<readonly ToolResult[]> {
     const { services } = this.#host;
     try {
       if (this.#isAdmitting) await Promise.resolve(); // until the admission is no longer further up the stack
@@ -247,7 +251,8 @@ export class Round {
   }
 
   async #admitRemaining(first: { readonly run: CallRun; readonly admission: Promise<Admission> }): Promise<void> {
-    for (let next: typeof first | undefined = first; next !== undefined; next = this.#admitReady()) this.#applyAdmission(await next.admission);
+    for (let next: typeof first | undefined = first; next !== undefined; next = this.#admitReady())
+      this.#applyAdmission(await next.admission);
     this.#admission = undefined;
   }
 

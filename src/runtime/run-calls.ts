@@ -9,7 +9,7 @@ import type { Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import { copyItems, runBatch, type Submission } from "../call/batch.ts";
 import type { AdmittedCall, CallServices } from "../call/call-run.ts";
-import type { ExecuteNestedOptions } from "../call/context/execute-within.ts";
+import type { ExecuteNestedOptions } from "../call/context/execute-nested.ts";
 import type { CallOptions } from "../call/call-options.ts";
 import { callerPrincipal, hasCallerLayer, combineVisibility, layers } from "../call/context/caller-layer.ts";
 import { runCall } from "../call/pipeline.ts";
@@ -128,7 +128,9 @@ export class CallRunner {
     signal: AbortSignal | undefined,
   ): Promise<T> {
     if (signal?.aborted === true)
-      throw new ToolError("cancelled", `The turn was cancelled before it began: ${formatCancelReason(signal)}.`, { outcome: "not_started" });
+      throw new ToolError("cancelled", `The turn was cancelled before it began: ${formatCancelReason(signal)}.`, {
+        outcome: "not_started",
+      });
     const turn = startTurn(session, place);
     const held = new HeldTurn({
       session,

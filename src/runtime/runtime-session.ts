@@ -11,7 +11,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
-import { duplicatePackageError } from "../core/other-copy.ts";
+import { duplicatePackageError } from "../core/duplicate-package.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Tracing } from "../core/tracing.ts";
 import type { WholeResult } from "../policy/results/large-result-store.ts";

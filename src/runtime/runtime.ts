@@ -17,7 +17,7 @@ import type { CallCounters } from "../call/call-counters.ts";
 import { toRunningCall } from "../call/context/call-tree.ts";
 import type { CallServices } from "../call/call-run.ts";
 import { callsUnderWay, type CallUnderWay } from "../call/context/calls-under-way.ts";
-import { createCallServices, createLockServices, createToolPlan, type LockServices } from "./runtime-parts.ts";
+import { createCallServices, createLockServices, createToolPlan, type LockServices } from "./call-services.ts";
 import { checkRuntimeOptions, type RuntimeOptions } from "./runtime-options.ts";
 import { unreadableOptionsError, type ExecuteOptions } from "../call/execute-options.ts";
 import { readResultToolset } from "../registry/read-result-tool.ts";
@@ -363,7 +363,12 @@ export class Runtime {
 
   #createPlan(registered: RegisteredTool): ToolPlan {
     const engineOf = (toolset: Toolset): Engine => this.#lifecycle.engineOf(toolset);
-    const own = { local: this.#local, slots: this.#lockServices.slotsOf(registered.toolset), limit: this.#services.limit, ports: this.#ports };
+    const own = {
+      local: this.#local,
+      slots: this.#lockServices.slotsOf(registered.toolset),
+      limit: this.#services.limit,
+      ports: this.#ports,
+    };
     const plan = createToolPlan(registered, { ...this.#options, ...own, engineOf, emit: (event) => this.#listeners.emit(event) });
     this.#plans.set(registered, plan);
     return plan;

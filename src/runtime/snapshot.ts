@@ -103,7 +103,10 @@ export function copiedEvents(
   for (const event of events) fold.apply(event);
   const at = { sessionId: id, at: clock.wallTime() };
   const reason = "It had no result when the snapshot was taken.";
-  return [...events, ...fold.open.toReversed().flatMap((call) => createCallEndEvents(call, outcomeUnknownError(call.call.name, reason), at))];
+  return [
+    ...events,
+    ...fold.open.toReversed().flatMap((call) => createCallEndEvents(call, outcomeUnknownError(call.call.name, reason), at)),
+  ];
 }
 
 /** Maps engines to toolset names, which identify engine state in a snapshot. */
@@ -166,7 +169,8 @@ const MAX_CHANGED = 2 ** 25;
 function createChangeLimit(): (items: number) => void {
   let left = MAX_CHANGED;
   return (items) => {
-    if ((left -= items) < 0) throw corruptSnapshotError("Its changes of state take too long to apply: too many of them change large arrays or objects.");
+    if ((left -= items) < 0)
+      throw corruptSnapshotError("Its changes of state take too long to apply: too many of them change large arrays or objects.");
   };
 }
 

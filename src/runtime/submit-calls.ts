@@ -3,7 +3,7 @@ import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { createPendingResult } from "../core/job-message.ts";
-import { wasBlockedByStore } from "../core/kept-from-starting.ts";
+import { wasBlockedByStore } from "../core/not-started-error.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Submission } from "../call/batch.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";

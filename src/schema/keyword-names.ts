@@ -30,7 +30,10 @@ export const KEYWORD_TYPES: ReadonlyMap<string, string> = new Map([
     "object",
     "required properties additionalProperties patternProperties propertyNames minProperties maxProperties dependentRequired dependentSchemas dependencies unevaluatedProperties",
   ),
-  ...wordEntries("array", "items prefixItems additionalItems contains minContains maxContains minItems maxItems uniqueItems unevaluatedItems"),
+  ...wordEntries(
+    "array",
+    "items prefixItems additionalItems contains minContains maxContains minItems maxItems uniqueItems unevaluatedItems",
+  ),
   ...wordEntries("string", "minLength maxLength pattern contentEncoding contentMediaType contentSchema"),
   ...wordEntries("number", "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
 ]);

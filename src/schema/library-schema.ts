@@ -23,5 +23,8 @@ const CONVERSION_HINTS: ReadonlyMap<string, string> = new Map([
 
 /** Returns how to get a JSON Schema from a schema of this library, for a hint. */
 export function conversionHint(vendor: string): string {
-  return CONVERSION_HINTS.get(vendor) ?? "Use a library or a version of it that has `~standard.jsonSchema`, such as zod ≥ 4.2, or give a JSON Schema.";
+  return (
+    CONVERSION_HINTS.get(vendor) ??
+    "Use a library or a version of it that has `~standard.jsonSchema`, such as zod ≥ 4.2, or give a JSON Schema."
+  );
 }

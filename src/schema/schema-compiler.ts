@@ -2,7 +2,7 @@
 import { isJsonObject } from "../core/base/json.ts";
 import { type Location, NEVER, type RawSchema, type Rule, SchemaNode, type SchemaResource } from "./compiled-schema.ts";
 import { DIALECTS, LATEST, getDialect, findDialectByUri } from "./references/dialects.ts";
-import { getOwn } from "../core/base/own.ts";
+import { getOwn } from "../core/base/get-own.ts";
 import { type Reference, type SubschemaCompiler, throwInvalidSchema, readStringKeyword } from "./keywords/keyword.ts";
 import { checkReferenceGraph } from "./references/reference-graph.ts";
 import { DEFAULT_URI, absoluteUri, splitUri, walkPointer } from "./references/reference-uri.ts";
@@ -73,9 +73,11 @@ class DocumentCompiler implements SubschemaCompiler {
     if (typeof raw !== "boolean" && !isJsonObject(raw)) {
       return throwInvalidSchema(location, "", `a schema must be an object or a boolean, not ${showValue(raw)}`);
     }
-    if (++this.subschemas > MAX_SUBSCHEMAS) return throwInvalidSchema(location, "", `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
+    if (++this.subschemas > MAX_SUBSCHEMAS)
+      return throwInvalidSchema(location, "", `the schema has more than ${MAX_SUBSCHEMAS} subschemas`);
     const node = new SchemaNode(typeof raw === "boolean" ? EMPTY : raw, location, outer);
-    if (node.nesting > MAX_SCHEMA_DEPTH) return throwInvalidSchema(location, "", `the schema is nested more than ${MAX_SCHEMA_DEPTH} levels deep`);
+    if (node.nesting > MAX_SCHEMA_DEPTH)
+      return throwInvalidSchema(location, "", `the schema is nested more than ${MAX_SCHEMA_DEPTH} levels deep`);
     if (typeof raw === "boolean") {
       if (!raw) node.rules = NEVER;
       return node;
@@ -117,7 +119,12 @@ class DocumentCompiler implements SubschemaCompiler {
     const id = readStringKeyword(node, "$id") ?? "";
     const { base, fragment } = splitUri(id);
     if (fragment !== "" && !idDefinesAnchors) {
-      return throwInvalidSchema(node, "$id", `$id must not have a fragment, but ${showValue(id)} has one`, "Name a part of a schema with $anchor.");
+      return throwInvalidSchema(
+        node,
+        "$id",
+        `$id must not have a fragment, but ${showValue(id)} has one`,
+        "Name a part of a schema with $anchor.",
+      );
     }
     const uri = base === "" ? outer.uri : absoluteUri(base, outer.uri);
     if (uri === undefined) return throwInvalidSchema(node, "$id", `${showValue(id)} is not a URI reference`);

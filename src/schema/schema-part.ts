@@ -1,5 +1,5 @@
 /** Checks a value against a part of a schema, whose references still resolve within the whole document. */
-import { getOwn } from "../core/base/own.ts";
+import { getOwn } from "../core/base/get-own.ts";
 import { type JsonObject, type JsonValue, isJsonObject } from "../core/base/json.ts";
 import { compileSchema, type CompileOptions, type Validator } from "./compile-schema.ts";
 import { DEFAULT_URI } from "./references/reference-uri.ts";

@@ -1,7 +1,7 @@
 /** Describes how a value violates its schema. */
 import { escapePointerStep } from "../core/base/json-pointer.ts";
 import { formatJsonPath } from "../core/base/json.ts";
-import { truncateText } from "../core/base/short-text.ts";
+import { truncateText } from "../core/base/truncate-text.ts";
 
 /** One violation of a schema by a value. */
 export interface SchemaProblem {

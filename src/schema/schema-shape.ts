@@ -3,7 +3,7 @@ import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../c
 import type { JsonSchema } from "../core/tool.ts";
 import { foldKey } from "./repair/coerce.ts";
 import type { PatternBudget } from "./pattern/pattern.ts";
-import { getOwn } from "../core/base/own.ts";
+import { getOwn } from "../core/base/get-own.ts";
 import { References } from "./references/references.ts";
 import { SchemaParts } from "./schema-part.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
@@ -119,7 +119,9 @@ function mergeFacets(facets: readonly JsonObject[]): SchemaShape {
     const byPattern = objectAt(facet, "patternProperties");
     patterns.push(...Object.keys(byPattern));
     patternSchemas.push(...Object.values(byPattern));
-    closed ||= getOwn(facet, "additionalProperties") === false || (getOwn(facet, "unevaluatedProperties") === false && !facets.some(mayAllowMoreKeys));
+    closed ||=
+      getOwn(facet, "additionalProperties") === false ||
+      (getOwn(facet, "unevaluatedProperties") === false && !facets.some(mayAllowMoreKeys));
   }
   return {
     types,

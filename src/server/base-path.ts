@@ -1,6 +1,6 @@
 /** Helpers for servers that are reached below a path. */
 import { findBasePathProblem, withoutBasePath } from "../core/base/base-path.ts";
-import { retainWith } from "../core/base/keep-with.ts";
+import { retainWith } from "../core/base/retain-with.ts";
 import { quoteValue } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 

@@ -6,7 +6,7 @@ import type { Clock, Log } from "../core/ports.ts";
 import type { ProcessDescription } from "../core/process-store.ts";
 import { getDefinitionDigests } from "../registry/definition-digests.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { describeFleetDifferences } from "./fleet.ts";
+import { describeFleetDifferences } from "./fleet-differences.ts";
 
 /** The part of the description of a process that its program gives; the server knows the rest. */
 export type ServerProcess = Pick<ProcessDescription, "role" | "name" | "definitions">;

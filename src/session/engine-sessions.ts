@@ -88,7 +88,8 @@ export class EngineSessions {
       const answer = begun.then(() => engine.snapshotSession?.(this.#sessionId()));
       const waited = await waitFor({ clock, wait: undefined }, answer, {
         endsAt: clock.now() + TIMEOUT_MS,
-        timeoutError: () => new ToolError("timeout", `The engine ${engine.kind} did not return its state of the session within ${TIMEOUT_MS} ms.`),
+        timeoutError: () =>
+          new ToolError("timeout", `The engine ${engine.kind} did not return its state of the session within ${TIMEOUT_MS} ms.`),
       });
       if ("thrown" in waited) throw waited.thrown;
       if ("ended" in waited) throw waited.ended;

@@ -8,7 +8,7 @@ import type { SessionEvent } from "../core/event.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Inbox, InboxScope, CreateInboxEvents, StoredTrigger } from "./inbox.ts";
-import { findPrincipalError } from "../core/sent-by.ts";
+import { findPrincipalError } from "../core/sender.ts";
 import { checkTraceparent } from "../core/traceparent.ts";
 import { readMessage } from "./read-message.ts";
 
@@ -55,9 +55,12 @@ export function createReceiveEvents(message: SessionMessage, options: ReceiveOpt
     const trigger = triggerId === undefined ? undefined : scope.inbox.trigger(triggerId);
     if (triggerId !== undefined && trigger === undefined) throw unknownTriggerError(triggerId, scope.inbox);
     if (trigger?.paused === true) return [];
-    if (tick !== undefined && trigger?.lastTick !== undefined && wasTickAccepted(tick, trigger.lastTick, scope.ports.clock.wallTime())) return [];
+    if (tick !== undefined && trigger?.lastTick !== undefined && wasTickAccepted(tick, trigger.lastTick, scope.ports.clock.wallTime()))
+      return [];
     const id = scope.ports.ids.next("inbox");
-    return [{ type: "inbox-add", ...eventBase(scope), id, message: { ...read, inboxId: id }, ...omitUndefined({ ...options, traceparent }) }];
+    return [
+      { type: "inbox-add", ...eventBase(scope), id, message: { ...read, inboxId: id }, ...omitUndefined({ ...options, traceparent }) },
+    ];
   };
 }
 

@@ -75,7 +75,7 @@ export class SessionLog {
     let reach: LogBase | undefined = { log: this, length: Infinity };
     while (reach !== undefined) {
       const { log, length }: LogBase = reach;
-      const position = log.#takenBack?.get(callId);
+      const position = log.#revoked?.get(callId);
       if (position !== undefined && position < length) return true;
       reach = log.#base === undefined ? undefined : { log: log.#base.log, length: Math.min(length, log.#base.length) };
     }
@@ -97,9 +97,9 @@ export class SessionLog {
     let reach: LogBase | undefined = { log: this, length };
     while (reach !== undefined) {
       const { log, length: end }: LogBase = reach;
-      const start: number = (log.#base?.length ?? 0) + log.#forgotten;
+      const start: number = (log.#base?.length ?? 0) + log.#dropped;
       if (end > start) parts.push(log.#own.slice(0, end - start));
-      reach = log.#forgotten > 0 || log.#base === undefined ? undefined : { log: log.#base.log, length: Math.min(end, log.#base.length) };
+      reach = log.#dropped > 0 || log.#base === undefined ? undefined : { log: log.#base.log, length: Math.min(end, log.#base.length) };
     }
     return parts.reverse().flat();
   }

@@ -102,7 +102,10 @@ export function currentPlace(): { readonly call: TurnCall | undefined; readonly 
  * @param findSoleCall returns the only call of a turn whose calls are not distinguished, from its runner's data
  * @param from the place of other code than the current
  */
-export function findCurrentCall<Sole>(findSoleCall: (runnerData: object | undefined) => Sole, from = CURRENT_PLACE.getStore()): TurnCall | Sole | undefined {
+export function findCurrentCall<Sole>(
+  findSoleCall: (runnerData: object | undefined) => Sole,
+  from = CURRENT_PLACE.getStore(),
+): TurnCall | Sole | undefined {
   for (let place: Place | undefined = from; place !== undefined; place = turnOf(place)?.outer) {
     const call = place instanceof HandlerPlace ? place.call : findSoleCall(place.runnerData);
     if (call !== undefined) return call;
@@ -115,7 +118,7 @@ export function createPlaceOutsideTurns(runnerData: object): RunningTurn {
   return createTurn({ queue: NO_QUEUE, outer: CURRENT_PLACE.getStore(), workCount: 1, runnerData });
 }
 
-function createTurn(fields: Pick<RunningTurn, "queue" | "outer" | "works" | "held">): RunningTurn {
+function createTurn(fields: Pick<RunningTurn, "queue" | "outer" | "workCount" | "runnerData">): RunningTurn {
   const { queue, outer, workCount, runnerData } = fields;
   return { queue, outer, waitsIn: [], workCount, hasEnded: false, runnerData, joinedWork: undefined, lastDetachedTurn: undefined };
 }
@@ -207,7 +210,11 @@ export class TurnQueue {
   /** The place of the current code in a running turn of this queue, if any. */
   get #ownPlace(): Place | undefined {
     let place = CURRENT_PLACE.getStore();
-    for (let turn = turnOf(place); turn !== undefined && (turn.queue !== this || turn.hasEnded || isDetached(place)); turn = turnOf(place)) {
+    for (
+      let turn = turnOf(place);
+      turn !== undefined && (turn.queue !== this || turn.hasEnded || isDetached(place));
+      turn = turnOf(place)
+    ) {
       const beside = place === undefined ? undefined : this.#findDetachedPlace(place, turn);
       if (beside !== undefined) return beside;
       place = turn.outer;

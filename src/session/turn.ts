@@ -130,7 +130,8 @@ export class Turn {
     const covered = [...(root.#overwritten ?? []), ...changes].filter((change) => !taken.has(change));
     root.#overwritten = covered.length === 0 ? undefined : covered;
     // The outer turn needs the current values in case it is undone itself.
-    if (this.#outer !== undefined) for (const change of taken) this.#outer.#recordChange({ ...change, before: change.after, after: change.before });
+    if (this.#outer !== undefined)
+      for (const change of taken) this.#outer.#recordChange({ ...change, before: change.after, after: change.before });
   }
 
   /** Starts a round, for one message of the model. @param shown the history that the message answers */

@@ -2,11 +2,11 @@
 import { mkdir, readFile, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Artifact, ArtifactStore } from "../core/artifact.ts";
-import { systemErrorCode } from "../core/base/system-code.ts";
+import { systemErrorCode } from "../core/base/system-error-code.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { renameFile } from "../core/rename-file.ts";
-import { checkArtifact } from "./records/checked-artifact.ts";
+import { checkArtifact } from "./records/check-artifact.ts";
 
 /** Options of `folderArtifacts`. */
 export interface FolderArtifactsOptions {

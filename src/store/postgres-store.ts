@@ -5,7 +5,7 @@ import { bossQueue } from "./postgres/boss-queue.ts";
 import { checkPostgresSettings } from "./postgres/postgres-settings.ts";
 import { DEFAULT_BUFFERED_BYTES, requireInteger } from "./records/store-options.ts";
 import { PostgresNotifier } from "./postgres/postgres-notifier.ts";
-import { createPostgresStore } from "./postgres/store-in-postgres.ts";
+import { createPostgresStore } from "./postgres/create-postgres-store.ts";
 
 /** Options of a store in PostgreSQL. */
 export interface PostgresStoreOptions {

@@ -10,13 +10,13 @@ import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
 import { Failures } from "./failures.ts";
 import type { Instruments } from "./instruments.ts";
 import { McpDurations } from "./mcp-durations.ts";
-import type { ProviderDetector } from "./provider-watch.ts";
+import type { ProviderDetector } from "./provider-detector.ts";
 import { toRecordedText, type RedactText } from "./recorded-text.ts";
 import { ATTRIBUTES, OPERATIONS, OTHER } from "./semantic-conventions.ts";
-import { formatToolName } from "./shown-name.ts";
+import { formatToolName } from "./format-tool-name.ts";
 import { createSpanLink } from "./span-links.ts";
 import { isMcpTool, mcpAttributes } from "./server-attributes.ts";
-import { getActiveContext, runSafely } from "./unharmed.ts";
+import { getActiveContext, runSafely } from "./run-safely.ts";
 
 /** Whether the contents of calls are recorded, besides names and numbers. */
 export interface ContentSettings {
@@ -249,7 +249,10 @@ export class CallSpans {
       case "call-orphan":
         return instruments.orphans.add(1, { [ATTRIBUTES.toolName]: formatToolName(event.toolName) });
       case "circuit-change":
-        return instruments.circuits.add(1, { [ATTRIBUTES.toolName]: formatToolName(event.toolName), [ATTRIBUTES.circuitState]: event.state });
+        return instruments.circuits.add(1, {
+          [ATTRIBUTES.toolName]: formatToolName(event.toolName),
+          [ATTRIBUTES.circuitState]: event.state,
+        });
       default:
     }
   }

@@ -6,7 +6,7 @@ import type { ErrorInfo, ToolError } from "../core/error.ts";
 import { findHttpStatus } from "../engine/mcp/call-error.ts";
 import { ANSWER_TOO_LARGE, UNREADABLE_ANSWER } from "../engine/mcp/rpc-codes.ts";
 import { ATTRIBUTES, TOOL_ERROR } from "./semantic-conventions.ts";
-import { runSafely } from "./unharmed.ts";
+import { runSafely } from "./run-safely.ts";
 
 interface Failure {
   readonly code: ErrorCode;

@@ -9,7 +9,7 @@ import type { Failures } from "./failures.ts";
 import type { Instruments } from "./instruments.ts";
 import { ATTRIBUTES, OPERATIONS } from "./semantic-conventions.ts";
 import { isMcpTool, mcpAttributes, mcpServerAttributes } from "./server-attributes.ts";
-import { formatToolName } from "./shown-name.ts";
+import { formatToolName } from "./format-tool-name.ts";
 
 /** An attempt that has ended. */
 interface Attempt {

@@ -8,7 +8,7 @@ import { partText, resultText } from "../core/result.ts";
 import type { ContentSettings } from "./call-spans.ts";
 import { ANY_SIZE, MAX_CHARS, toRecordedSchema, toRecordedText, shortenText } from "./recorded-text.ts";
 import { ATTRIBUTES } from "./semantic-conventions.ts";
-import { formatToolName } from "./shown-name.ts";
+import { formatToolName } from "./format-tool-name.ts";
 
 /** Replaces results and texts of the model in a request if only inputs are recorded. */
 const NOT_RECORDED = "[not recorded]";

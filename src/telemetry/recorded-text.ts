@@ -1,7 +1,7 @@
 /** Arguments and results as attributes: JSON text without secrets, cut to size. */
 import type { JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
-import { truncateText } from "../core/base/short-text.ts";
+import { truncateText } from "../core/base/truncate-text.ts";
 import { isSecretName, findSecrets } from "../trust/sensitive-text.ts";
 
 /** Maximum length of a text: collectors refuse attributes that are much longer. */

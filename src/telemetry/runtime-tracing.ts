@@ -18,14 +18,20 @@ import type { TraceHeaders } from "../core/trace-headers.ts";
 import { isSendableHeader } from "../net/request-head.ts";
 import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
 import type { ContentSettings, CallSpans } from "./call-spans.ts";
-import type { ProviderDetector } from "./provider-watch.ts";
-import { toFinishReason, toReplyAttributes, toRequestAttributes, toRunInputAttributes, toRunOutputAttributes } from "./recorded-messages.ts";
+import type { ProviderDetector } from "./provider-detector.ts";
+import {
+  toFinishReason,
+  toReplyAttributes,
+  toRequestAttributes,
+  toRunInputAttributes,
+  toRunOutputAttributes,
+} from "./recorded-messages.ts";
 import { ATTRIBUTES, OPERATIONS, splitModelName } from "./semantic-conventions.ts";
 import { logException } from "./request-exceptions.ts";
 import { measureServed } from "./served-mcp.ts";
 import { serverAttributes } from "./server-attributes.ts";
 import { createSpanLink } from "./span-links.ts";
-import { getActiveContext, runSafely, runInTraceContext } from "./unharmed.ts";
+import { getActiveContext, runSafely, runInTraceContext } from "./run-safely.ts";
 
 export class RuntimeTracing implements Tracing {
   readonly #watch: ProviderDetector;

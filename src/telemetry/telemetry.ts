@@ -4,7 +4,7 @@ import { checkRuntime } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { CallSpans } from "./call-spans.ts";
-import { ProviderDetector } from "./provider-watch.ts";
+import { ProviderDetector } from "./provider-detector.ts";
 import { RuntimeTracing } from "./runtime-tracing.ts";
 
 export type { TraceHeaders } from "../core/trace-headers.ts";

@@ -223,32 +223,35 @@ const shared: readonly StoreCase[] = [
     }
     equal((await list(one, { statuses: ["open"] })).length, 0);
   }),
-  twoStoreCase("the answer to a question of an earlier process stays with it, unless it is asked with another digest", async (one, other) => {
-    for (const [id, status] of [
-      ["q1", "allowed"],
-      ["q2", "denied"],
-      ["q3", "withdrawn"],
-      ["q4", "allowed"],
-    ] as const) {
-      await one.approvals.put(question({ id }));
-      await one.approvals.end(end({ id, status }));
-    }
-    await one.close();
-    deepEqual(
-      [
-        await placesAfter(other, question({ id: "q1", askedAt: 30 })),
-        await placesAfter(other, question({ id: "q2", askedAt: 30 })),
-        await placesAfter(other, question({ id: "q3", askedAt: 30 })),
-        await placesAfter(other, question({ id: "q4", askedAt: 30, digest: "new" })),
-      ],
-      [
-        [1, "allowed"],
-        [2, "denied"],
-        [5, "open"],
-        [6, "open"],
-      ],
-    );
-  }),
+  twoStoreCase(
+    "the answer to a question of an earlier process stays with it, unless it is asked with another digest",
+    async (one, other) => {
+      for (const [id, status] of [
+        ["q1", "allowed"],
+        ["q2", "denied"],
+        ["q3", "withdrawn"],
+        ["q4", "allowed"],
+      ] as const) {
+        await one.approvals.put(question({ id }));
+        await one.approvals.end(end({ id, status }));
+      }
+      await one.close();
+      deepEqual(
+        [
+          await placesAfter(other, question({ id: "q1", askedAt: 30 })),
+          await placesAfter(other, question({ id: "q2", askedAt: 30 })),
+          await placesAfter(other, question({ id: "q3", askedAt: 30 })),
+          await placesAfter(other, question({ id: "q4", askedAt: 30, digest: "new" })),
+        ],
+        [
+          [1, "allowed"],
+          [2, "denied"],
+          [5, "open"],
+          [6, "open"],
+        ],
+      );
+    },
+  ),
   twoStoreCase("a session that was taken over has no questions of its earlier owner, and gets none from it", async (one, other) => {
     const log = one.create("a", { at: 1, durability: "sync" });
     log.append([messageEvent("a", 1)]);

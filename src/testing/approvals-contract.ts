@@ -5,7 +5,7 @@ import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { assertRejects } from "./store-case.ts";
-import { PATIENCE_MS, assertSettlesWithin } from "./within.ts";
+import { PATIENCE_MS, assertSettlesWithin } from "./settles-within.ts";
 
 /** Makes approvals with this approver and no rules of their own. */
 export type ApprovalsMaker = (approve: Approver | undefined) => Approvals;

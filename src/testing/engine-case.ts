@@ -9,7 +9,7 @@ import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime/run
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { countingIds, seededRandom } from "./fake-ports.ts";
 import { recordedAnswer, type RecordedAnswer } from "./recorded-toolset.ts";
-import { PATIENCE_MS, assertSettlesWithin } from "./within.ts";
+import { PATIENCE_MS, assertSettlesWithin } from "./settles-within.ts";
 
 /** The subject of a case. The case opens and closes the engines that it asks for. */
 export interface EngineSubject {

@@ -9,10 +9,18 @@ import type { Ports } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import type { Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
-import { getIsolatedAnswers, withNamespace, engineCase, withBench, type EngineBench, type EngineCase, type EngineSubject } from "./engine-case.ts";
+import {
+  getIsolatedAnswers,
+  withNamespace,
+  engineCase,
+  withBench,
+  type EngineBench,
+  type EngineCase,
+  type EngineSubject,
+} from "./engine-case.ts";
 import { MemoryLog, countingIds } from "./fake-ports.ts";
 import { recordedAnswer } from "./recorded-toolset.ts";
-import { PATIENCE_MS, assertSettlesWithin } from "./within.ts";
+import { PATIENCE_MS, assertSettlesWithin } from "./settles-within.ts";
 
 /** Inputs that engines of all kinds have failed on. */
 const ODD_INPUTS: readonly JsonObject[] = [
@@ -192,7 +200,10 @@ function laterPorts(): Pick<Ports, "ids"> {
 }
 
 /** Runs `work` with an open engine outside a runtime; closes the engine afterwards. */
-async function withOpenEngine(subject: EngineSubject, work: (engine: Engine, tools: readonly Tool[]) => void | Promise<void>): Promise<void> {
+async function withOpenEngine(
+  subject: EngineSubject,
+  work: (engine: Engine, tools: readonly Tool[]) => void | Promise<void>,
+): Promise<void> {
   const { signal } = new AbortController();
   const context: EngineContext = { toolset: "subject", signal, log: new MemoryLog(), clock: systemPorts.clock, changed: () => undefined };
   const engine = subject.engine();

@@ -1,7 +1,7 @@
 /** The contract of every implementation of locks, as cases for any test runner. */
 import { deepEqual, equal } from "node:assert/strict";
 import type { LockRequest, LockTicket, Locks } from "../core/locks.ts";
-import { PATIENCE_MS, assertSettlesWithin } from "./within.ts";
+import { PATIENCE_MS, assertSettlesWithin } from "./settles-within.ts";
 
 /** The subject of a case: the same locks as seen by two processes. For locks of a single process both are one object. */
 export interface LocksSubject {
@@ -153,7 +153,11 @@ class LocksBench {
   }
 
   async assertGranted(...tickets: readonly LockTicket[]): Promise<void> {
-    await assertSettlesWithin(Promise.all(tickets.map((ticket) => ticket.whenGranted())), PATIENCE_MS, "Every ticket that nothing blocks is granted");
+    await assertSettlesWithin(
+      Promise.all(tickets.map((ticket) => ticket.whenGranted())),
+      PATIENCE_MS,
+      "Every ticket that nothing blocks is granted",
+    );
     deepEqual(
       tickets.map((ticket) => ticket.granted),
       tickets.map(() => true),

@@ -2,7 +2,7 @@
 import { AssertionError, equal, ok } from "node:assert/strict";
 import { isToolError } from "../core/error.ts";
 import type { Model, ModelEvent, ModelOptions, ModelReply, ModelRequest } from "../core/model.ts";
-import { PATIENCE_MS, assertSettlesWithin } from "./within.ts";
+import { PATIENCE_MS, assertSettlesWithin } from "./settles-within.ts";
 
 /** The subject of a case. The case makes the models that it needs. */
 export interface ModelSubject {

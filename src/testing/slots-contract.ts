@@ -2,7 +2,7 @@
 import { deepEqual, equal } from "node:assert/strict";
 import type { SlotLimit, SlotWaiter, Slots } from "../core/slots.ts";
 import { assertThrows } from "./store-case.ts";
-import { PATIENCE_MS, assertSettlesWithin } from "./within.ts";
+import { PATIENCE_MS, assertSettlesWithin } from "./settles-within.ts";
 
 /** The subject of a case: the same slots as seen by two processes. For slots of a single process both are one object. */
 export interface SlotsSubject {

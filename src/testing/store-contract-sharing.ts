@@ -120,45 +120,54 @@ export const sharingCases: readonly StoreCase[] = [
       equal((await one.claim(id)).wasLeftOpen, false);
     }
   }),
-  twoStoreCase("I04 a session that was taken over writes no more from where it was, and the sessions beside it go on", async (one, other) => {
-    const lost = one.create("lost", { at: 1, durability: "sync" });
-    const kept = one.create("kept", { at: 1, durability: "sync" });
-    lost.append([messageEvent("lost", 1)]);
-    await lost.whenDurable();
-    const taken = await other.claim("lost", { takeOver: true });
-    lost.append([messageEvent("lost", 8)]);
-    kept.append([messageEvent("kept", 2)]);
-    await assertRejects(() => lost.whenDurable(), "conflict");
-    await kept.whenDurable();
-    taken.append([messageEvent("lost", 2)]);
-    await taken.whenDurable();
-    assertThrows(() => lost.append([messageEvent("lost", 9)]), "conflict");
-    await assertRejects(() => lost.close(), "conflict");
-    deepEqual((await one.read("lost")).events, messageEvents("lost", 1, 2));
-    deepEqual((await one.read("kept")).events, [messageEvent("kept", 2)]);
-    await assertRejects(() => one.claim("lost"), "resource_busy");
-    await taken.close();
-    equal((await one.claim("lost")).length, 2);
-  }),
-  twoStoreCase("a log learns that its session was taken over or removed when it is confirmed, with nothing to write", async (one, other) => {
-    const [taken, removed, kept] = ["taken", "removed", "kept"].map((id) => one.create(id, { at: 1, durability: "sync" }));
-    for (const log of [taken, removed, kept]) {
-      log?.append([messageEvent(log.sessionId, 1)]);
-      await log?.confirm?.();
-    }
-    await other.claim("taken", { takeOver: true });
-    await (await other.claim("removed", { takeOver: true })).close();
-    await other.remove("removed");
-    for (const log of [taken, removed]) {
-      const code = (): string | undefined => log?.failure?.code;
-      equal(code(), undefined);
-      await assertRejects(async () => log?.confirm?.(), "conflict");
-      equal(code(), "conflict");
-    }
-    await kept?.confirm?.();
-    equal(kept?.failure, undefined);
-    deepEqual([(await one.read("taken")).events, (await one.read("kept")).events], [[messageEvent("taken", 1)], [messageEvent("kept", 1)]]);
-  }),
+  twoStoreCase(
+    "I04 a session that was taken over writes no more from where it was, and the sessions beside it go on",
+    async (one, other) => {
+      const lost = one.create("lost", { at: 1, durability: "sync" });
+      const kept = one.create("kept", { at: 1, durability: "sync" });
+      lost.append([messageEvent("lost", 1)]);
+      await lost.whenDurable();
+      const taken = await other.claim("lost", { takeOver: true });
+      lost.append([messageEvent("lost", 8)]);
+      kept.append([messageEvent("kept", 2)]);
+      await assertRejects(() => lost.whenDurable(), "conflict");
+      await kept.whenDurable();
+      taken.append([messageEvent("lost", 2)]);
+      await taken.whenDurable();
+      assertThrows(() => lost.append([messageEvent("lost", 9)]), "conflict");
+      await assertRejects(() => lost.close(), "conflict");
+      deepEqual((await one.read("lost")).events, messageEvents("lost", 1, 2));
+      deepEqual((await one.read("kept")).events, [messageEvent("kept", 2)]);
+      await assertRejects(() => one.claim("lost"), "resource_busy");
+      await taken.close();
+      equal((await one.claim("lost")).length, 2);
+    },
+  ),
+  twoStoreCase(
+    "a log learns that its session was taken over or removed when it is confirmed, with nothing to write",
+    async (one, other) => {
+      const [taken, removed, kept] = ["taken", "removed", "kept"].map((id) => one.create(id, { at: 1, durability: "sync" }));
+      for (const log of [taken, removed, kept]) {
+        log?.append([messageEvent(log.sessionId, 1)]);
+        await log?.confirm?.();
+      }
+      await other.claim("taken", { takeOver: true });
+      await (await other.claim("removed", { takeOver: true })).close();
+      await other.remove("removed");
+      for (const log of [taken, removed]) {
+        const code = (): string | undefined => log?.failure?.code;
+        equal(code(), undefined);
+        await assertRejects(async () => log?.confirm?.(), "conflict");
+        equal(code(), "conflict");
+      }
+      await kept?.confirm?.();
+      equal(kept?.failure, undefined);
+      deepEqual(
+        [(await one.read("taken")).events, (await one.read("kept")).events],
+        [[messageEvent("taken", 1)], [messageEvent("kept", 1)]],
+      );
+    },
+  ),
   twoStoreCase("of two that create the same session one wins, and the other's events are nowhere", async (one, other) => {
     const first = one.create("a", { at: 1, durability: "sync" });
     first.append([messageEvent("a", 1)]);

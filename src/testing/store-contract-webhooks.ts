@@ -23,20 +23,23 @@ export const webhookCases: readonly StoreCase[] = [
       [["a", 1]],
     );
   }),
-  singleStoreCase("a message is due at once, again when its try has failed, and never after it was removed", async ({ approvals, webhooks }) => {
-    await webhooks.setEndpoints([{ id: "a", types: ["approval.asked"] }]);
-    await approvals.put(question("q", 10));
-    const [first] = await webhooks.claim(claimAt(10));
-    const key = { endpoint: "a", messageId: first?.messageId ?? "" };
-    deepEqual(await attemptsOf(webhooks, 10), []);
-    await webhooks.retry({ ...key, now: 10, dueAt: 10 });
-    deepEqual(await attemptsOf(webhooks, 10), [2]);
-    await webhooks.retry({ ...key, now: 10, dueAt: 10 + MINUTE_MS });
-    deepEqual(await attemptsOf(webhooks, 10), []);
-    await webhooks.retry({ ...key, now: 10, dueAt: 10 });
-    await webhooks.remove(key);
-    deepEqual(await attemptsOf(webhooks, 10), []);
-  }),
+  singleStoreCase(
+    "a message is due at once, again when its try has failed, and never after it was removed",
+    async ({ approvals, webhooks }) => {
+      await webhooks.setEndpoints([{ id: "a", types: ["approval.asked"] }]);
+      await approvals.put(question("q", 10));
+      const [first] = await webhooks.claim(claimAt(10));
+      const key = { endpoint: "a", messageId: first?.messageId ?? "" };
+      deepEqual(await attemptsOf(webhooks, 10), []);
+      await webhooks.retry({ ...key, now: 10, dueAt: 10 });
+      deepEqual(await attemptsOf(webhooks, 10), [2]);
+      await webhooks.retry({ ...key, now: 10, dueAt: 10 + MINUTE_MS });
+      deepEqual(await attemptsOf(webhooks, 10), []);
+      await webhooks.retry({ ...key, now: 10, dueAt: 10 });
+      await webhooks.remove(key);
+      deepEqual(await attemptsOf(webhooks, 10), []);
+    },
+  ),
   twoStoreCase("processes whose clocks are far apart agree on which messages are due", async (one, other) => {
     await one.webhooks.setEndpoints([{ id: "a", types: ["approval.asked"] }]);
     for (const own of CLOCKS)

@@ -45,7 +45,8 @@ const alone: readonly StoreCase[] = [
     deepEqual(await store.read("a", { limit: 2 }), { events: messageEvents("a", 1, 2), next: 3 });
     deepEqual(await store.read("a", { from: 3, limit: 3 }), { events: messageEvents("a", 3, 5), next: undefined });
     deepEqual(await store.read("a", { from: 6 }), { events: [], next: undefined });
-    for (const options of [{ from: 0 }, { limit: 0 }, { from: 1.5 }]) await assertRejects(() => store.read("a", options), "invalid_argument");
+    for (const options of [{ from: 0 }, { limit: 0 }, { from: 1.5 }])
+      await assertRejects(() => store.read("a", options), "invalid_argument");
   }),
   singleStoreCase("an open log reads what is only buffered as well", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });

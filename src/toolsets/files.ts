@@ -80,7 +80,8 @@ export function filesToolset(options: FilesOptions): Toolset {
   checkName(name, "toolset");
   if (typeof root !== "string" || root === "")
     throw new ToolError("invalid_config", `The toolset ${quoteValue(name)} needs a root: the path of its folder.`);
-  if (!GUARDS.has(guard)) throw new ToolError("invalid_argument", `The guard ${quoteValue(guard)} is unknown. Use "block", "warn" or "off".`);
+  if (!GUARDS.has(guard))
+    throw new ToolError("invalid_argument", `The guard ${quoteValue(guard)} is unknown. Use "block", "warn" or "off".`);
   const workspace = new Workspace({ root, guard, allowSensitive, protect });
   const reading: readonly Tool[] = [
     readTool(workspace, { unchangedReads, pdfText }),

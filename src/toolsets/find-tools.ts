@@ -6,7 +6,7 @@ import { ToolOutput } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { markOnlyMakesCalls } from "../core/kept-from-starting.ts";
+import { markOnlyMakesCalls } from "../core/not-started-error.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { callerVisibility, registryOf } from "../call/context/tool-context.ts";
@@ -16,7 +16,7 @@ import { CATALOG_TOOLSET, addFoundTools } from "../registry/found-tools.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import { providerName, toQualifiedName } from "../wire/provider-name.ts";
-import { forwardCall } from "./passed-on-answer.ts";
+import { forwardCall } from "./forward-call.ts";
 
 /** Options of `findToolsToolset`. */
 export interface FindToolsOptions {
@@ -48,7 +48,10 @@ export function findToolsToolset(options: FindToolsOptions = {}): Toolset {
   checkKnownKeys(options, { limit: true, callTool: "boolean" }, "findToolsToolset()");
   const { limit = DEFAULT_LIMIT, callTool = false } = options;
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
-    throw new ToolError("invalid_argument", `limit of findToolsToolset() is ${quoteValue(limit)}; it takes an integer from 1 to ${MAX_LIMIT}.`);
+    throw new ToolError(
+      "invalid_argument",
+      `limit of findToolsToolset() is ${quoteValue(limit)}; it takes an integer from 1 to ${MAX_LIMIT}.`,
+    );
   const tools = [findTool({ limit, callTool }), ...(callTool ? [callToolDefinition()] : [])];
   return { name: CATALOG_TOOLSET, description: "Finds the other tools.", tools };
 }
@@ -148,9 +151,11 @@ function callToolDefinition(): Tool {
     composite: true,
     timeoutMs: 0,
     maxAttempts: 1,
-    execute: markOnlyMakesCalls(async ({ name, input = {} }: { readonly name: string; readonly input?: JsonObject }, context: ToolContext) => {
-      const known = registryOf(context).get(name)?.qualifiedName ?? toQualifiedName(name, NO_NAMES);
-      return forwardCall(context, { name: known, input }, "call_tool");
-    }),
+    execute: markOnlyMakesCalls(
+      async ({ name, input = {} }: { readonly name: string; readonly input?: JsonObject }, context: ToolContext) => {
+        const known = registryOf(context).get(name)?.qualifiedName ?? toQualifiedName(name, NO_NAMES);
+        return forwardCall(context, { name: known, input }, "call_tool");
+      },
+    ),
   };
 }

@@ -76,7 +76,8 @@ export async function readOverrides(folder: string): Promise<DocumentationOverri
     if (entry.isDirectory()) {
       const inside = join(folder, entry.name);
       for (const file of await entriesOf(inside))
-        if (isDocument(file)) await readDocumentation(overrides, `${entry.name}::${nameWithoutExtension(file.name)}`, join(inside, file.name));
+        if (isDocument(file))
+          await readDocumentation(overrides, `${entry.name}::${nameWithoutExtension(file.name)}`, join(inside, file.name));
     } else if (isDocument(entry)) await readDocumentation(overrides, nameWithoutExtension(entry.name), join(folder, entry.name));
   }
   return overrides;

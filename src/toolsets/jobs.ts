@@ -10,7 +10,7 @@ import { jobsOf } from "../call/context/tool-context.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Triggers } from "../triggers/triggers.ts";
-import { runtimeSessionOf } from "./session-of-context.ts";
+import { runtimeSessionOf } from "./runtime-session-of.ts";
 
 const DEFAULT_WAIT_S = 60;
 const MAX_WAIT_S = 3_600;

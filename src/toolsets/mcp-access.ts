@@ -5,17 +5,17 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { markOnlyMakesCalls } from "../core/kept-from-starting.ts";
+import { markOnlyMakesCalls } from "../core/not-started-error.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { qualifiedName } from "../core/call.ts";
-import { firstChars } from "../core/base/short-text.ts";
+import { firstChars } from "../core/base/truncate-text.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { listEntries, peerOptions, getServer, visibleServers, type VisibleServer } from "./mcp-access/mcp-servers.ts";
-import { isValidImage, isValidPdf } from "../policy/results/lift-data.ts";
-import { forwardCall } from "./passed-on-answer.ts";
-import { MAX_MEDIA_BYTES } from "../policy/results/shown-media.ts";
+import { isValidImage, isValidPdf } from "../policy/results/extract-data-urls.ts";
+import { forwardCall } from "./forward-call.ts";
+import { MAX_MEDIA_BYTES } from "../policy/results/media-limits.ts";
 
 /** Options of `mcpAccessToolset`. */
 export interface McpAccessOptions {

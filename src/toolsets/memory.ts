@@ -8,9 +8,9 @@ import type { Toolset } from "../core/toolset.ts";
 import { didYouMean } from "../core/base/near-names.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import { storedEvents } from "../session/read-events.ts";
-import { MAX_TEXT_LENGTH, readMemories, type Memory } from "./memory/remembered.ts";
+import { MAX_TEXT_LENGTH, readMemories, type Memory } from "./memory/read-memories.ts";
 import { rankMemories, type Embed, type SearchMode } from "./memory/rank-memories.ts";
-import { runtimeSessionOf } from "./session-of-context.ts";
+import { runtimeSessionOf } from "./runtime-session-of.ts";
 
 /** Options of `memoryToolset`: which sessions are searched, and how. */
 export interface MemoryOptions {
@@ -83,7 +83,11 @@ function searchTool(options: MemoryOptions) {
   });
 }
 
-async function collectMemories({ store, allows }: MemoryOptions, only: string | undefined, context: ToolContext): Promise<readonly Memory[]> {
+async function collectMemories(
+  { store, allows }: MemoryOptions,
+  only: string | undefined,
+  context: ToolContext,
+): Promise<readonly Memory[]> {
   const own = runtimeSessionOf(context);
   const memories: Memory[] = [];
   let left = MAX_CHARS;

@@ -16,7 +16,7 @@ import { findProgram } from "../processes/bubblewrap.ts";
 import { canonicalPath, isInsideFolder } from "./files/workspace-path.ts";
 import { PROGRAM_OPTIONS, programSettings, type ProgramOptions, type ProgramSettings } from "./programs/program-options.ts";
 import { TIMEOUT_MARGIN_MS, ProgramRunner, programEffects, type ProgramCall } from "./programs/program-runner.ts";
-import { findBlockingCommand } from "./programs/waiting-commands.ts";
+import { findBlockingCommand } from "./programs/blocking-commands.ts";
 
 export type { ProgramOptions, SandboxKind } from "./programs/program-options.ts";
 
@@ -238,7 +238,11 @@ function isChangeable(path: string, { root, writable }: ProgramSettings): boolea
 /** Asks an interpreter for its path and folders, because a name may be a script that selects an interpreter. Loads no code of the user or folder. */
 async function inspectPython(python: string, signal: AbortSignal, ...more: readonly string[]): Promise<Interpreter> {
   const { PATH = "", HOME = "" } = process.env;
-  const said = await promisify(execFile)(python, ["-I", ...more, "-c", INSPECT_SCRIPT], { signal, env: { PATH, HOME }, timeout: 30_000 }).then(
+  const said = await promisify(execFile)(python, ["-I", ...more, "-c", INSPECT_SCRIPT], {
+    signal,
+    env: { PATH, HOME },
+    timeout: 30_000,
+  }).then(
     ({ stdout }) => stdout,
     (error: unknown) => {
       const reason = Reflect.get(Object(error), "code") === "ENOENT" ? "it was not found" : "it does not run Python code";

@@ -11,7 +11,7 @@ import { defineTool } from "../registry/define-tool.ts";
 import type { KnownTrigger } from "../triggers/known-triggers.ts";
 import type { SessionTriggers, TriggerStatus } from "../triggers/session-triggers.ts";
 import { Triggers } from "../triggers/triggers.ts";
-import { runtimeSessionOf } from "./session-of-context.ts";
+import { runtimeSessionOf } from "./runtime-session-of.ts";
 
 /** Options of `triggersToolset`. */
 export interface TriggersToolsetOptions {

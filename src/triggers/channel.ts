@@ -7,10 +7,10 @@ import { checkArgument } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
 import { checkTraceparent } from "../core/traceparent.ts";
-import { notifySafely } from "../policy/tell-safely.ts";
+import { notifySafely } from "../policy/notify-safely.ts";
 import type { ChannelMessage } from "./channel-message.ts";
-import type { StoredMessages } from "./kept-messages.ts";
-import { createStoredSubscription, readUntilAborted } from "./kept-subscription.ts";
+import type { StoredMessages } from "./stored-messages.ts";
+import { createStoredSubscription, readUntilAborted } from "./stored-subscription.ts";
 import { isMessageFor, type MessageReader, type ReadMessage, type ReaderOptions } from "./message-reader.ts";
 import { Subscription, waitCancelledError } from "./subscription.ts";
 
@@ -97,7 +97,11 @@ export class Channel {
   #storedReaders = 0;
 
   /** @internal */
-  constructor(name: string, options: ChannelOptions, { ports, kept }: { readonly ports: Ports; readonly kept?: StoredMessages | undefined }) {
+  constructor(
+    name: string,
+    options: ChannelOptions,
+    { ports, kept }: { readonly ports: Ports; readonly kept?: StoredMessages | undefined },
+  ) {
     this.name = name;
     this.kind = options.kind ?? "queue";
     this.description = options.description ?? "";

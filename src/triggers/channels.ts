@@ -8,7 +8,7 @@ import type { Ports } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import type { Store } from "../core/store.ts";
 import { Channel, DEFAULT_CAPACITY, checkWhenFull, type ChannelOptions } from "./channel.ts";
-import { StoredMessages } from "./kept-messages.ts";
+import { StoredMessages } from "./stored-messages.ts";
 
 /** Options of `createChannels`. */
 export interface ChannelsOptions {
@@ -71,7 +71,10 @@ export class Channels {
     const place = this.#placeOf(sessionId);
     const channel = place.get(name);
     if (channel === undefined) {
-      const made = new Channel(name, own, { ports: this.#ports, kept: sessionId === undefined ? this.#storedMessagesOf(name, own) : undefined });
+      const made = new Channel(name, own, {
+        ports: this.#ports,
+        kept: sessionId === undefined ? this.#storedMessagesOf(name, own) : undefined,
+      });
       place.set(name, made);
       return made;
     }

@@ -6,7 +6,7 @@ import type { Ports } from "../core/ports.ts";
 import { checkTraceparent } from "../core/traceparent.ts";
 import type { StoredTrigger } from "../session/inbox.ts";
 import type { Channels } from "./channels.ts";
-import { notifySafely } from "../policy/tell-safely.ts";
+import { notifySafely } from "../policy/notify-safely.ts";
 import type { FireOptions, Trigger, TriggerContext } from "./trigger.ts";
 import type { TriggerSession } from "./trigger-session.ts";
 

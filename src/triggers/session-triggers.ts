@@ -296,9 +296,13 @@ export class SessionTriggers {
     const known = typeof type === "string" ? kinds.get(type) : undefined;
     if (known !== undefined) return known;
     const names = [...kinds.keys()];
-    throw new ToolError("invalid_argument", `There is no trigger type ${quoteValue(typeof type === "string" ? type.slice(0, 100) : type)}.`, {
-      hint: didYouMean(typeof type === "string" ? type : "", names) ?? `Known types: ${names.join(", ")}.`,
-    });
+    throw new ToolError(
+      "invalid_argument",
+      `There is no trigger type ${quoteValue(typeof type === "string" ? type.slice(0, 100) : type)}.`,
+      {
+        hint: didYouMean(typeof type === "string" ? type : "", names) ?? `Known types: ${names.join(", ")}.`,
+      },
+    );
   }
 
   #statusOf(stored: StoredTrigger): TriggerStatus {

@@ -1,10 +1,10 @@
 /** Describes as text how two definitions of a tool differ: the old and new value of each part. */
-import { getOwn } from "../core/base/own.ts";
+import { getOwn } from "../core/base/get-own.ts";
 import { isJsonArray, isJsonObject, formatJsonPath, type JsonValue } from "../core/base/json.ts";
 import { DEFINITION_FIELDS, fieldHash, type Definition } from "../schema/definition-fingerprint.ts";
 import type { PinnedTool } from "./pinned-tool.ts";
-import { quoteExcerpt, escapeInvisibleJson } from "../core/base/visible-text.ts";
-import { firstChars } from "../core/base/short-text.ts";
+import { quoteExcerpt, escapeInvisibleJson } from "../core/base/escape-invisible.ts";
+import { firstChars } from "../core/base/truncate-text.ts";
 
 /** Maximum number of lines, enough to decide; an error has at most twenty. */
 const MAX_LINES = 16;
@@ -43,7 +43,8 @@ function* compareValues(before: JsonValue | undefined, after: JsonValue | undefi
     for (let index = 0; index < Math.max(before.length, after.length); index++)
       yield* compareValues(before[index], after[index], [...path, index], depthLeft - 1);
   } else if (depthLeft > 0 && isJsonObject(before) && isJsonObject(after)) {
-    for (const key of unionKeys(before, after)) yield* compareValues(getOwn(before, key), getOwn(after, key), [...path, key], depthLeft - 1);
+    for (const key of unionKeys(before, after))
+      yield* compareValues(getOwn(before, key), getOwn(after, key), [...path, key], depthLeft - 1);
   } else if (before === undefined) yield `${formatPath(path)}: new, ${formatValue(after)}`;
   else if (after === undefined) yield `${formatPath(path)}: was ${formatValue(before)}, now gone`;
   else if (typeof before === "string" && typeof after === "string") {

@@ -79,7 +79,8 @@ function findEncodedSecrets(text: string): readonly SensitiveRange[] {
   return findMatches(text, BASE64, "encoded secret").filter(({ start, end }) => {
     const plain = Buffer.from(text.slice(start, end), "base64").toString("utf8");
     return (
-      !/[^\P{C}\s]|\uFFFD/u.test(plain) && (findPlainSecrets(plain).length > 0 || findEmails(plain).length > 0 || findPhones(plain).length > 0)
+      !/[^\P{C}\s]|\uFFFD/u.test(plain) &&
+      (findPlainSecrets(plain).length > 0 || findEmails(plain).length > 0 || findPhones(plain).length > 0)
     );
   });
 }

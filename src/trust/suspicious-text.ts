@@ -9,7 +9,7 @@ import type { Tool } from "../core/tool.ts";
 import { readDefinition } from "../schema/definition-fingerprint.ts";
 import { formatPath } from "./definition-diff.ts";
 import { CHARACTER_RULES, NAME_RULES, WORD_RULES, type SuspiciousPattern } from "./suspicious-patterns.ts";
-import { quoteExcerpt } from "../core/base/visible-text.ts";
+import { quoteExcerpt } from "../core/base/escape-invisible.ts";
 
 const MAX_FINDINGS = 10;
 /** Maximum number of strings of a definition that are searched; more are a finding themselves. */

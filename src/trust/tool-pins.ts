@@ -7,8 +7,8 @@ import type { Tool } from "../core/tool.ts";
 import { definitionFingerprint, readDefinition } from "../schema/definition-fingerprint.ts";
 import { definitionDiff } from "./definition-diff.ts";
 import type { LockData, PinnedTool } from "./pinned-tool.ts";
-import { quoteForShell } from "../core/base/shell-word.ts";
-import { quoteExcerpt } from "../core/base/visible-text.ts";
+import { quoteForShell } from "../core/base/quote-for-shell.ts";
+import { quoteExcerpt } from "../core/base/escape-invisible.ts";
 
 /** Maximum number of characters shown of the description of a new tool. */
 const SHOWN_LENGTH = 1_000;

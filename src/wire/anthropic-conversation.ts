@@ -18,7 +18,7 @@ import {
   withValidName,
 } from "./conversation-steps.ts";
 import type { AssistantStep, PromptStep, WireCall } from "./conversation-steps.ts";
-import { withStepCache } from "./written-once.ts";
+import { withStepCache } from "./step-cache.ts";
 
 export interface AnthropicConversation {
   /** The `system` of a request: system messages that are not written as the user's. Left out if there is none. */

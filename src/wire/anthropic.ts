@@ -2,19 +2,26 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../c
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
 import { withAnswerChecks } from "./answered-calls.ts";
-import { ANTHROPIC, isReasoningBlock, toAnthropicMessages, toolResultBlock, toolsetField, type AnthropicOptions } from "./anthropic-conversation.ts";
+import {
+  ANTHROPIC,
+  isReasoningBlock,
+  toAnthropicMessages,
+  toolResultBlock,
+  toolsetField,
+  type AnthropicOptions,
+} from "./anthropic-conversation.ts";
 import { ADAPTIVE, claudeCanBeForced, claudeEfforts, claudeTakesTemperature } from "./anthropic/claude-models.ts";
 import { MessageReader } from "./anthropic/message-reader.ts";
-import { withoutReasoningBlocks } from "./anthropic/refused-thoughts.ts";
+import { withoutReasoningBlocks } from "./anthropic/refused-reasoning.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
-import { resolveToolChoice, declaredNames } from "./own-tools.ts";
+import { resolveToolChoice, declaredNames } from "./native-tools.ts";
 import { asString } from "./read-field.ts";
 import { effortFields, noTemperatureNote } from "./reasoning-effort.ts";
 import { enforcedSchema, unsupportedReplyNote } from "./response-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { withCallsAsText } from "./text-notes.ts";
+import { withCallsAsText } from "./calls-as-text.ts";
 import type {
   AnsweredCall,
   EncodeMessagesOptions,
@@ -99,7 +106,11 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const notes: WireNote[] = [...encoded.notes];
   candidateCount(request, { format: ANTHROPIC, most: 1 }, notes);
   const offered = tools.length > 0 || native["tools"] !== undefined;
-  const conversation = encodeMessages(request.messages, { tools: offered, mustEndWithUser: true, deferred: deferredIn(native["tools"] ?? tools) });
+  const conversation = encodeMessages(request.messages, {
+    tools: offered,
+    mustEndWithUser: true,
+    deferred: deferredIn(native["tools"] ?? tools),
+  });
   const system = [...systemBlocks(request.system), ...(conversation.system ?? [])];
   const { thinking, ...effort } = effortFields(
     request,

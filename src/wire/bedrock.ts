@@ -5,10 +5,10 @@ import { BEDROCK, ConverseWriter, textBlock, toConverseMessages } from "./bedroc
 import { ConverseReader } from "./bedrock/message-reader.ts";
 import { candidateCount } from "./candidates.ts";
 import { ADAPTIVE, claudeCanBeForced, claudeEfforts, claudeTakesTemperature } from "./anthropic/claude-models.ts";
-import { withoutReasoningBlocks } from "./anthropic/refused-thoughts.ts";
+import { withoutReasoningBlocks } from "./anthropic/refused-reasoning.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { mergeNative } from "./merge-native.ts";
-import { resolveToolChoice, declaredNames } from "./own-tools.ts";
+import { resolveToolChoice, declaredNames } from "./native-tools.ts";
 import { effortFields, mapEfforts, noTemperatureNote, type EffortFields } from "./reasoning-effort.ts";
 import { enforcedSchema, replyName, unsupportedReplyNote } from "./response-format.ts";
 import type { AnsweredCall, EncodeToolsOptions, EncodedRequest, EncodedTools, WireFormat, WireNote, WireTarget } from "./wire-format.ts";

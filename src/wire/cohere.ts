@@ -21,10 +21,10 @@ import { candidateCount } from "./candidates.ts";
 import { encodeEachTool, type WireTool } from "./encode-tools.ts";
 import { nativeMessage } from "./openai-chat/native-message.ts";
 import { textPart } from "./openai-conversation.ts";
-import { resolveToolChoice } from "./own-tools.ts";
+import { resolveToolChoice } from "./native-tools.ts";
 import { effortFields, type EffortFields } from "./reasoning-effort.ts";
 import { replySchema, unsupportedReplyNote } from "./response-format.ts";
-import { withCallsAsText } from "./text-notes.ts";
+import { withCallsAsText } from "./calls-as-text.ts";
 import type {
   EncodedMessages,
   EncodedRequest,
@@ -34,7 +34,7 @@ import type {
   WireNote,
   WireTarget,
 } from "./wire-format.ts";
-import { withStepCache } from "./written-once.ts";
+import { withStepCache } from "./step-cache.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };

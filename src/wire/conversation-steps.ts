@@ -8,7 +8,7 @@ import { formatJobText } from "../core/job-message.ts";
 import { partText, resultText, type OfferedName, type ToolResult } from "../core/result.ts";
 import { RoundGrouper, type ConversationRound } from "../core/rounds.ts";
 import { ProviderNames, providerName } from "./provider-name.ts";
-import { markStable } from "./written-once.ts";
+import { markStable } from "./step-cache.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
 export interface PromptStep {
@@ -126,7 +126,8 @@ class IncrementalSteps {
   /** @param known the round's step so far, if it had one; returned unchanged unless calls were added to the round */
   #toStep(round: ConversationRound, known: ConversationStep | undefined): ConversationStep {
     if (round.by === "job") return known ?? { kind: "user", content: formatJobText(round.said, providerNameOf), title: undefined };
-    if (round.by !== "assistant") return known ?? { kind: round.by, content: withoutEmptyTexts(round.said.content), title: round.said.title };
+    if (round.by !== "assistant")
+      return known ?? { kind: round.by, content: withoutEmptyTexts(round.said.content), title: round.said.title };
     const calls = known?.kind === "assistant" ? known.calls : [];
     if (known !== undefined && calls.length === round.calls.length) return known;
     return {

@@ -7,11 +7,11 @@ import type { JsonSchema } from "../core/tool.ts";
 import { copySchema } from "../schema/import-schema.ts";
 import { countNodes } from "../schema/schema-part.ts";
 import { SchemaFitter } from "./subset/schema-fitter.ts";
-import type { SchemaLoss } from "./subset/place.ts";
+import type { SchemaLoss } from "./subset/schema-losses.ts";
 import { SUBSET_RULES, type SchemaSubset, type SubsetRules, isPlainPatternText } from "./subset/subset-rules.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
-export type { SchemaLoss } from "./subset/place.ts";
+export type { SchemaLoss } from "./subset/schema-losses.ts";
 export type { SchemaSubset } from "./subset/subset-rules.ts";
 
 /** A schema as a provider takes it, with the losses. */

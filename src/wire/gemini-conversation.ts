@@ -18,10 +18,10 @@ import {
   withValidName,
 } from "./conversation-steps.ts";
 import type { AssistantStep, PromptStep, WireCall } from "./conversation-steps.ts";
-import { withApprovalResults } from "./decided-calls.ts";
+import { withApprovalResults } from "./approval-results.ts";
 import { isAcknowledged, isInputOf, isComputerCall } from "./gemini/computer-use.ts";
 import { asString } from "./read-field.ts";
-import { withStepCache } from "./written-once.ts";
+import { withStepCache } from "./step-cache.ts";
 
 export interface GeminiConversation {
   /** The text of the system messages that are not written as the user's. Left out if there is none. */

@@ -11,10 +11,10 @@ import { effortFields } from "./reasoning-effort.ts";
 import { nativeToolNames } from "./gemini/computer-use.ts";
 import { InteractionReader } from "./gemini/interaction-reader.ts";
 import { INTERACTIONS, resultSteps, toInteractionSteps } from "./gemini/interaction-steps.ts";
-import { resolveToolChoice } from "./own-tools.ts";
+import { resolveToolChoice } from "./native-tools.ts";
 import { asString } from "./read-field.ts";
 import { hasNoProperties, replySchema, unsupportedReplyNote } from "./response-format.ts";
-import { withCallsAsText } from "./text-notes.ts";
+import { withCallsAsText } from "./calls-as-text.ts";
 import type {
   AnsweredCall,
   EncodeMessagesOptions,
@@ -50,12 +50,16 @@ export function geminiInteractions(): WireFormat {
 }
 
 function encodeTools(tools: readonly ModelTool[]): EncodedTools {
-  return encodeEachTool(tools, { format: INTERACTIONS, subset: "gemini-json-schema", ownNames: nativeToolNames }, ({ name, description, schema }) => ({
-    type: "function",
-    name,
-    description,
-    parameters: schema,
-  }));
+  return encodeEachTool(
+    tools,
+    { format: INTERACTIONS, subset: "gemini-json-schema", ownNames: nativeToolNames },
+    ({ name, description, schema }) => ({
+      type: "function",
+      name,
+      description,
+      parameters: schema,
+    }),
+  );
 }
 
 function encodeMessages(
@@ -69,8 +73,13 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const { native = {}, maxOutputTokens, temperature, system: first = "", parallelCalls } = request;
   const encoded = encodeTools(request.tools ?? []);
   const { tools } = encoded;
-  const conversation = encodeMessages(request.messages, { tools: tools.length > 0 || native["tools"] !== undefined, mustEndWithUser: true });
-  const system = [first.toWellFormed(), ...(conversation.system ?? []).map(({ text }) => String(text))].filter((text) => text.trim() !== "");
+  const conversation = encodeMessages(request.messages, {
+    tools: tools.length > 0 || native["tools"] !== undefined,
+    mustEndWithUser: true,
+  });
+  const system = [first.toWellFormed(), ...(conversation.system ?? []).map(({ text }) => String(text))].filter(
+    (text) => text.trim() !== "",
+  );
   const notes: WireNote[] = [...encoded.notes];
   const efforts = geminiLevels(model, (level) => ({ thinking_level: level }));
   const ours = {

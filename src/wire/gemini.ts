@@ -13,10 +13,10 @@ import { effortFields } from "./reasoning-effort.ts";
 import { nativeToolNames } from "./gemini/computer-use.ts";
 import { GeminiReader } from "./gemini/gemini-reader.ts";
 import { mergeNative } from "./merge-native.ts";
-import { resolveToolChoice } from "./own-tools.ts";
+import { resolveToolChoice } from "./native-tools.ts";
 import { asString } from "./read-field.ts";
 import { hasNoProperties, replySchema, unsupportedReplyNote } from "./response-format.ts";
-import { withCallsAsText } from "./text-notes.ts";
+import { withCallsAsText } from "./calls-as-text.ts";
 import type {
   AnsweredCall,
   EncodeMessagesOptions,
@@ -120,7 +120,11 @@ function encodeRequest(request: ModelRequest, options: GeminiFormatOptions, { mo
   const { native = {}, maxOutputTokens, temperature, system: first = "", parallelCalls } = request;
   const encoded = encodeTools(request.tools ?? [], options);
   const { tools } = encoded;
-  const said = encodeMessages(request.messages, options, { tools: tools.length > 0 || native["tools"] !== undefined, model, mustEndWithUser: true });
+  const said = encodeMessages(request.messages, options, {
+    tools: tools.length > 0 || native["tools"] !== undefined,
+    model,
+    mustEndWithUser: true,
+  });
   const system = [...(first.trim() === "" ? [] : [{ text: first.toWellFormed() }]), ...(said.system ?? [])];
   const notes: WireNote[] = [...encoded.notes];
   if (parallelCalls === false && tools.length > 0) notes.push(NO_SWITCH);

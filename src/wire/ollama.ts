@@ -19,10 +19,10 @@ import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
 import { OLLAMA_CHAT, OllamaReader } from "./ollama/ollama-reader.ts";
 import { callId, nativeMessage } from "./openai-chat/native-message.ts";
-import { resolveToolChoice } from "./own-tools.ts";
+import { resolveToolChoice } from "./native-tools.ts";
 import { effortFields, mapEfforts, type EffortFields } from "./reasoning-effort.ts";
 import { replySchema } from "./response-format.ts";
-import { withCallsAsText } from "./text-notes.ts";
+import { withCallsAsText } from "./calls-as-text.ts";
 import type {
   AnsweredCall,
   EncodedMessages,
@@ -33,7 +33,7 @@ import type {
   WireNote,
   WireTarget,
 } from "./wire-format.ts";
-import { withStepCache } from "./written-once.ts";
+import { withStepCache } from "./step-cache.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };

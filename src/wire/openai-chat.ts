@@ -10,10 +10,10 @@ import { encodeEachTool, type WireTool } from "./encode-tools.ts";
 import { ChatReader } from "./openai-chat/chat-reader.ts";
 import { isReasoningModel } from "./openai-models.ts";
 import { resultContent, resultMediaParts, toOpenAiMessages } from "./openai-conversation.ts";
-import { resolveToolChoice } from "./own-tools.ts";
+import { resolveToolChoice } from "./native-tools.ts";
 import { effortFields, noTemperatureNote } from "./reasoning-effort.ts";
 import { mentionsJson, replyName, replySchema, unsupportedReplyNote } from "./response-format.ts";
-import { withCallsAsText } from "./text-notes.ts";
+import { withCallsAsText } from "./calls-as-text.ts";
 import type {
   AnsweredCall,
   EncodedMessages,

@@ -18,7 +18,7 @@ import {
 import type { AssistantStep, ConversationStep, PromptStep, WireCall } from "./conversation-steps.ts";
 import { callId, nativeMessage } from "./openai-chat/native-message.ts";
 import { spacedJson } from "./spaced-json.ts";
-import { withStepCache } from "./written-once.ts";
+import { withStepCache } from "./step-cache.ts";
 
 export interface OpenAiConversation {
   readonly messages: readonly JsonObject[];

@@ -4,8 +4,8 @@ import { RunningCalls } from "../../src/call/running-calls.ts";
 class Call {
   readonly callId: string;
   readonly turn: { readonly session: object };
-  earlier: Call | undefined;
-  later: Call | undefined;
+  previous: Call | undefined;
+  next: Call | undefined;
 
   constructor(callId: string, session: object = {}) {
     this.callId = callId;
@@ -36,7 +36,7 @@ test("calls that run are listed oldest first, whichever of them end", () => {
 test("a call that has ended refers to no other", () => {
   const { running, calls } = begun("a", "b", "c");
   for (const call of calls) running.remove(call);
-  for (const call of calls) expect([call.earlier, call.later]).toEqual([undefined, undefined]);
+  for (const call of calls) expect([call.previous, call.next]).toEqual([undefined, undefined]);
   expect(running.all()).toEqual([]);
 });
 

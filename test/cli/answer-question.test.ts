@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import type { QuestionAnswer, AskRequest } from "../../src/core/ask.ts";
 import { createPersonAsk } from "../../src/cli/terminal/answer-question.ts";
 import type { Ask } from "../../src/cli/command.ts";
-import { hasOpenQuestion } from "../../src/cli/terminal/in-line.ts";
+import { hasOpenQuestion } from "../../src/cli/terminal/question-queue.ts";
 import { screenFor } from "../../src/cli/terminal/terminal-text.ts";
 
 const REQUEST: AskRequest = {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { runCli } from "../../src/cli/run-cli.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { rejectOnAbort } from "../../src/core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../src/core/base/reject-on-abort.ts";
 import { startProviderServer, type ProviderServer, type ServedAnswer, type ServedFormat } from "../model/provider-server.ts";
 import { folderWith, masked } from "./run-haft.ts";
 

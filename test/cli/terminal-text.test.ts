@@ -40,13 +40,13 @@ describe("lines that fit", () => {
   });
 
   test("cut never leaves half a surrogate pair", () => {
-    expect([truncateToWidth("ab😀cd", 4), truncateToWidth("ab😀cd", 5), truncateToWidth("ab😀cd", 6), truncateToWidth("abc", 1), truncateToWidth("abc", 0)]).toEqual([
-      "ab…",
-      "ab😀…",
-      "ab😀cd",
-      "…",
-      "…",
-    ]);
+    expect([
+      truncateToWidth("ab😀cd", 4),
+      truncateToWidth("ab😀cd", 5),
+      truncateToWidth("ab😀cd", 6),
+      truncateToWidth("abc", 1),
+      truncateToWidth("abc", 0),
+    ]).toEqual(["ab…", "ab😀…", "ab😀cd", "…", "…"]);
   });
 
   test("wrap breaks between words, keeps line breaks, and splits only what is longer than a line", () => {

@@ -14,7 +14,9 @@ test("B09 the same tool, input and error is told of at 2, refused from 3 and sto
   const kinds: unknown[] = [];
   for (let index = 0; index < 3; index++) {
     kinds.push(guard.refusal(call())?.code);
-    kinds.push(guard.recordResult(call(index % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 }), failed(`port ${8000 + index} is busy`), false).kind);
+    kinds.push(
+      guard.recordResult(call(index % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 }), failed(`port ${8000 + index} is busy`), false).kind,
+    );
   }
   expect(kinds).toEqual([undefined, "none", undefined, "nudge", undefined, "none"]);
   expect(guard.refusal(call())?.toJSON()).toEqual({

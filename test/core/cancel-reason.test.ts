@@ -31,7 +31,9 @@ test("a signal of AbortSignal.timeout and one of several tell what the first of 
   const timeout = AbortSignal.timeout(1);
   await new Promise((resolve) => timeout.addEventListener("abort", resolve));
   expect(formatCancelReason(timeout)).toBe("the time limit of its caller was reached");
-  expect(formatCancelReason(AbortSignal.any([new AbortController().signal, AbortSignal.abort("enough")]))).toBe("the caller aborted: enough");
+  expect(formatCancelReason(AbortSignal.any([new AbortController().signal, AbortSignal.abort("enough")]))).toBe(
+    "the caller aborted: enough",
+  );
 });
 
 test("whatever was thrown becomes one short line", () => {

@@ -1,7 +1,7 @@
 /** Issue 20.2, 20.5: differences of values, and calls beside each other. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { alignCalls, compareCalls, type ComparedCall } from "../../src/dashboard/diff/align.ts";
+import { alignCalls, compareCalls, type ComparedCall } from "../../src/dashboard/diff/align-calls.ts";
 import { isSameJson, diffJsonLines, type DiffRow } from "../../src/dashboard/diff/json-diff.ts";
 
 function written(rows: readonly DiffRow[]): readonly string[] {

@@ -9,7 +9,7 @@ import { createConversationLog } from "../../src/dashboard/file/conversation-log
 import { openFile, type OpenedFile } from "../../src/dashboard/file/open-file.ts";
 import { sha256 } from "../../src/dashboard/file/sha256.ts";
 import { quantile, parseMetrics } from "../../src/dashboard/health/metrics-text.ts";
-import { zoomAfterBrushKey, zoomAfterKey } from "../../src/dashboard/timeline/brush.ts";
+import { zoomAfterBrushKey, zoomAfterKey } from "../../src/dashboard/timeline/zoom-keys.ts";
 import { formatChromeTrace } from "../../src/dashboard/timeline/chrome-trace.ts";
 import { formatSessionMarkdown } from "../../src/dashboard/timeline/session-markdown.ts";
 

@@ -7,7 +7,8 @@ import { exampleValue } from "../../src/schema/example/example-value.ts";
 import { TOPICS_FOR_TESTS } from "./usual-tools.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 
-const fieldsOf = (name: string, description: string, maxFields = 4) => Object.keys(usualFields({ name, description }, { noun: "", maxFields }));
+const fieldsOf = (name: string, description: string, maxFields = 4) =>
+  Object.keys(usualFields({ name, description }, { noun: "", maxFields }));
 
 async function answerOf(name: string, description: string, input: object) {
   const tool = { name, description, inputSchema: { type: "object" } };

@@ -6,7 +6,7 @@ import { readTree } from "./source-tree.ts";
 
 /** Patterns that are given short texts only, and by what. */
 const SHORT_TEXTS: Readonly<Record<string, string>> = {
-  "src/generate/conversations/words/purpose-words.ts": "MAX_TEXT characters of a description",
+  "src/generate/conversations/words/tool-purpose.ts": "MAX_TEXT characters of a description",
   "src/generate/conversations/words/tool-request.ts": "a purpose of MAX_PURPOSE characters and the words for its values",
   "src/schema/example/described-literals.ts": "a gap of fewer than 90 characters",
   "src/schema/json-text/damaged-string.ts": "MAX_STRUCTURE characters",

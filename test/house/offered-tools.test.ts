@@ -126,19 +126,19 @@ function isAsked(surface: string, text: string): boolean {
 
 /** Who may look at tools past the permission rules, and why that reaches no model and no client. */
 const PAST_THE_RULES: Readonly<Record<string, string>> = {
-  "server/worker/lacking-tools.ts": "whether the tool of a job is here at all",
+  "server/worker/missing-tools.ts": "whether the tool of a job is here at all",
   "call/admit/admit-call.ts": "finds which of a name's tools was called",
   "call/jobs/background-flag.ts": "asks whether a called tool has a parameter of its own by the name of the flag",
-  "call/admit/same-definition.ts": "compares the tool of a call with what bears its name by now",
-  "cli/print/tool-words.ts": "marks denied tools for the person at the terminal",
+  "call/admit/definition-changed.ts": "compares the tool of a call with what bears its name by now",
+  "cli/print/print-tools.ts": "marks denied tools for the person at the terminal",
   "cli/commands/search-command.ts": "marks denied tools for the person at the terminal",
   "cli/commands/info-command.ts": "shows a person why a tool is denied",
   "generate/conversations/conversation-maker.ts": "finds which of a name's tools was called",
-  "registry/definition-of.ts": "makes the digest of the tool that a person was asked about",
+  "registry/definition-fingerprint.ts": "makes the digest of the tool that a person was asked about",
   "registry/registry.ts": "where they are",
   "runtime/resume-session.ts": "finds the composites among the calls that a crash cut off",
   "runtime/resumed-sessions.ts": "finds the calls behind whose results a crash may have left a session open",
-  "runtime/why-not-run.ts": "says whether a call that a crash cut off can have run",
+  "runtime/not-run-errors.ts": "says whether a call that a crash cut off can have run",
   "toolsets/mcp-access/mcp-servers.ts": "finds the servers whose tools are all denied, and keeps them from the model",
   "server/mcp/peers.ts": "finds the servers whose tools are all denied, and keeps their prompts and resources back",
 };

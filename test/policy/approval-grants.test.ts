@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ApprovalGate } from "../../src/policy/approval/approval.ts";
+import { ApprovalGate } from "../../src/policy/approval/approval-gate.ts";
 import { approvalDigest } from "../../src/policy/approval/approval-digest.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 

@@ -4,7 +4,7 @@ import type { ApprovalQuestion } from "../../src/core/approvals.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../src/core/ask.ts";
 import { ToolError, type ErrorInfo } from "../../src/core/error.ts";
 import type { Store } from "../../src/core/store.ts";
-import { ApprovalGate, type ApprovalSettings } from "../../src/policy/approval/approval.ts";
+import { ApprovalGate, type ApprovalSettings } from "../../src/policy/approval/approval-gate.ts";
 import { StoredApprovals } from "../../src/policy/approval/stored-approvals.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { approvalsContract } from "../../src/testing/approvals-contract.ts";

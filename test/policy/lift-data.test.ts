@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { extractDataUrls } from "../../src/policy/results/lift-data.ts";
+import { extractDataUrls } from "../../src/policy/results/extract-data-urls.ts";
 import { resultText } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { toAnthropicMessages } from "../../src/wire/anthropic-conversation.ts";
@@ -26,7 +26,8 @@ describe("F1.19 an image that comes as a data URL", () => {
   });
 
   test("that is none, or too short to be one, stays text", () => {
-    for (const text of ["data:image/png;base64,AAA", "see data:image/png", "no image"]) expect(extractDataUrls(text, undefined)).toBeUndefined();
+    for (const text of ["data:image/png;base64,AAA", "see data:image/png", "no image"])
+      expect(extractDataUrls(text, undefined)).toBeUndefined();
   });
 
   test.each([

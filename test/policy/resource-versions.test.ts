@@ -67,11 +67,11 @@ test("with too many keys everything read before is out of date, nothing read aft
   }
   const after = versions.now;
   versions.recordWrite(["y"]);
-  expect([versions.isUnchangedSince(before, ["x"]), versions.isUnchangedSince(after, ["x"]), versions.isUnchangedSince(before, [])]).toEqual([
-    false,
-    true,
-    true,
-  ]);
+  expect([
+    versions.isUnchangedSince(before, ["x"]),
+    versions.isUnchangedSince(after, ["x"]),
+    versions.isUnchangedSince(before, []),
+  ]).toEqual([false, true, true]);
   expect(largest).toBeLessThanOrEqual(100);
 });
 

@@ -9,7 +9,7 @@ const collect = runInNewContext("gc") as () => void;
 
 function reading(maxBytes?: number) {
   const seen: { readonly lines: string[]; readonly long: string[] } = { lines: [], long: [] };
-  const listener = { line: (line: string) => void seen.lines.push(line), longLine: (edges: string) => void seen.long.push(edges) };
+  const listener = { onLine: (line: string) => void seen.lines.push(line), onLongLine: (edges: string) => void seen.long.push(edges) };
   return { reader: new LineReader(listener, maxBytes), seen };
 }
 

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
 import { systemPorts } from "../../src/core/system-ports.ts";
-import { endServer, startServer } from "../../src/processes/process.ts";
+import { endServer, startServer } from "../../src/processes/server-process.ts";
 import { IN_CI, inCI } from "../ci.ts";
 
 /** Starts helpers that leave its process group, of which one ignores SIGTERM and outlives the process that started it, and ends with its input. */

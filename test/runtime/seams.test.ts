@@ -5,7 +5,7 @@ import { pure } from "../../src/core/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { LockTicket, Locks } from "../../src/core/locks.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { ApprovalGate } from "../../src/policy/approval/approval.ts";
+import { ApprovalGate } from "../../src/policy/approval/approval-gate.ts";
 import { Limits } from "../../src/policy/locks/limits.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";

@@ -9,7 +9,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { mcpHandler, type McpHandler } from "../../src/server/mcp.ts";
 import { ObservedTransport } from "../../src/server/mcp/observed-transport.ts";
-import { ListenRequests } from "../../src/server/mcp/listened.ts";
+import { ListenRequests } from "../../src/server/mcp/listen-requests.ts";
 import { FakeClock, MemoryLog, settle } from "../../src/testing/fake-ports.ts";
 import { listening, openRuntime, overStdio } from "./mcp-clients.ts";
 import { rawSession } from "./mcp-raw-session.ts";
@@ -290,7 +290,8 @@ test("E08 ten thousand requests to listen follow a thousand resources at most, a
   listen(1, ["c:1"]);
   listen(1, ["c:2"]);
   expect([...watched]).toEqual([["c:2", 1]]);
-  for (const message of [null, 7, {}, { method: "subscriptions/listen" }, { method: "notifications/cancelled" }]) listened.handleMessage(message);
+  for (const message of [null, 7, {}, { method: "subscriptions/listen" }, { method: "notifications/cancelled" }])
+    listened.handleMessage(message);
   listened.close();
   await settle();
   expect(watched.size).toBe(0);

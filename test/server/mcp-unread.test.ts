@@ -2,7 +2,7 @@
 import { defineTool, pure } from "haft";
 import { expect, onTestFinished, test } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/core/base/json.ts";
-import { rewriteResponse } from "../../src/server/mcp/sent-answer.ts";
+import { rewriteResponse } from "../../src/server/mcp/rewrite-response.ts";
 import { mcpHandler } from "../../src/server/mcp.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { openRuntime } from "./mcp-clients.ts";

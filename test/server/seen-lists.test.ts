@@ -5,7 +5,7 @@ import { Registry } from "../../src/registry/registry.ts";
 import type { Principal } from "../../src/server/auth/principal.ts";
 import { settingsOf } from "../../src/server/mcp/options.ts";
 import { Peers } from "../../src/server/mcp/peers.ts";
-import { VisibleLists } from "../../src/server/mcp/seen-lists.ts";
+import { VisibleLists } from "../../src/server/mcp/visible-lists.ts";
 import { ToolList } from "../../src/server/mcp/tool-list.ts";
 import { tool } from "../runtime/bench-runtime.ts";
 

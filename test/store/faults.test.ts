@@ -225,7 +225,11 @@ describe("I01 a log that is damaged", () => {
 
   test("with sound checksums but no event in it ends there too", async () => {
     const { store, log } = await openLocal(":memory:");
-    const rows = [JSON.stringify(messageEvent("a", 1)), '{"type":"message-add","sessionId":"a","at":1}', JSON.stringify(messageEvent("a", 3))];
+    const rows = [
+      JSON.stringify(messageEvent("a", 1)),
+      '{"type":"message-add","sessionId":"a","at":1}',
+      JSON.stringify(messageEvent("a", 3)),
+    ];
     const events = rows.map((body) => ({ at: 1, type: "message-add", callId: undefined, body }));
     await log.commit([{ sessionId: "a", epoch: 1, create: { at: 1, durability: "sync" }, from: 1, events }]);
     const page = await store.read("a");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Batcher } from "../../src/store/records/gathered.ts";
+import { Batcher } from "../../src/store/records/batcher.ts";
 import { gate } from "../runtime/bench-runtime.ts";
 
 test("issue 21 callers of one moment are answered together, and those that come meanwhile with the next", async () => {

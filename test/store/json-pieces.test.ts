@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
-import { withCachedJsonText, findCachedJsonText } from "../../src/core/base/written-json.ts";
+import { withCachedJsonText, findCachedJsonText } from "../../src/core/base/cached-json-text.ts";
 import type { ContentPart } from "../../src/core/content.ts";
 import { writeEvent } from "../../src/store/records/event-text.ts";
 import { bytesOfPieces, joinPieces, maxCharsOf } from "../../src/store/records/json-pieces.ts";

@@ -68,7 +68,7 @@ async function fleetOfOwners() {
 /** What a look finds of an owner that lives. */
 async function found(
   owner: Owner,
-  look: "living" | "gone" | "describe" | "all" | "others",
+  look: "listLiving" | "gone" | "describe" | "all" | "describeOthers",
   of: { readonly tables: Kysely<Tables>; readonly id: string },
 ) {
   const { tables, id } = of;
@@ -114,7 +114,7 @@ describe("an owner is judged by lengths of time alone", () => {
     expect(await come.filterGone(tables, [livingId, endedId])).toEqual([endedId]);
   });
 
-  const looks = ["living", "gone", "describe", "all", "others"] as const;
+  const looks = ["listLiving", "gone", "describe", "all", "describeOthers"] as const;
   test.each(looks)("one that lives is seen to live by %s while the clock is set or a connection is waited for", async (look) => {
     const { tables, clock, register, owner, setClock } = await fleetOfOwners();
     const [living, looking] = [owner(), owner()];
@@ -134,7 +134,7 @@ describe("an owner is judged by lengths of time alone", () => {
         },
       });
       expect(JSON.stringify((await found(looking, look, { tables: answered, id: livingId })) ?? "")).toContain(
-        look === "others" ? "process" : livingId,
+        look === "describeOthers" ? "process" : livingId,
       );
     }
   });

@@ -1,7 +1,7 @@
 /** Entries that were taken from the queue of sessions, and how taking them ends. */
 import type { PgBoss } from "pg-boss";
 import { expect, test } from "vitest";
-import { QueueConsumer } from "../../src/store/postgres/taken-entries.ts";
+import { QueueConsumer } from "../../src/store/postgres/queue-consumer.ts";
 import { FakeClock, settle } from "../../src/testing/fake-ports.ts";
 import { gate } from "../runtime/bench-runtime.ts";
 

@@ -39,7 +39,11 @@ test("what was appended so far is waited for, and not what is appended meanwhile
   expect(disk.tries).toBe(1); // at once, as for every wait
   add(buffer, other, 1);
   await written;
-  expect([disk.written, buffer.bufferedRows(log), buffer.bufferedRows(other)]).toEqual([{ a: [1] }, [], [expect.objectContaining({ at: 1 })]]);
+  expect([disk.written, buffer.bufferedRows(log), buffer.bufferedRows(other)]).toEqual([
+    { a: [1] },
+    [],
+    [expect.objectContaining({ at: 1 })],
+  ]);
   await buffer.flush();
 });
 

@@ -7,7 +7,7 @@ import type { JobStore } from "../../src/core/job-store.ts";
 import type { LockRequest, Locks } from "../../src/core/locks.ts";
 import type { Slots } from "../../src/core/slots.ts";
 import type { Store } from "../../src/core/store.ts";
-import { ApprovalGate } from "../../src/policy/approval/approval.ts";
+import { ApprovalGate } from "../../src/policy/approval/approval-gate.ts";
 import { Limit } from "../../src/policy/locks/limit.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { approvalsContract, type ApprovalsMaker } from "../../src/testing/approvals-contract.ts";

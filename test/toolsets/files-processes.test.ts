@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { bundledProgram } from "../bundled-program.ts";
-import { renameOver } from "../../src/toolsets/files/put-in-place.ts";
+import { renameOver } from "../../src/toolsets/files/rename-over.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
 

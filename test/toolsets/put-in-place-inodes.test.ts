@@ -1,6 +1,6 @@
 import { readdirSync, type Stats } from "node:fs";
 import { expect, test, vi } from "vitest";
-import { renameOver } from "../../src/toolsets/files/put-in-place.ts";
+import { renameOver } from "../../src/toolsets/files/rename-over.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
 
 vi.mock("node:fs", async (original) => {

@@ -9,7 +9,7 @@ import { createRuntime } from "../../src/runtime/runtime.ts";
 import { pythonToolset, shellToolset } from "../../src/toolsets/shell.ts";
 import { HAS_PYTHON, HAS_SANDBOX, SANDBOX, bash, folderWith, isRunning, openedRuntime } from "./programs/program-room.ts";
 import { IN_CI, inCI } from "../ci.ts";
-import { findBlockingCommand } from "../../src/toolsets/programs/waiting-commands.ts";
+import { findBlockingCommand } from "../../src/toolsets/programs/blocking-commands.ts";
 import { testInCI } from "../test-in-ci.ts";
 
 describe("F1.64 a command that is refused or fails", () => {

@@ -16,7 +16,9 @@ test("F1.61 placeholders are filled, those of metadata by path, and nothing is f
   const metadata = { topic: "rain", where: { city: "Bonn" }, "a.b": 1, list: [1] };
   const template =
     "{channel} {sender} {message_id} {metadata.topic} {metadata.where.city} {metadata.a.b} {metadata.list} {metadata.none} {content}";
-  expect(fillPromptTemplate(template, message("{sender} $& {{content}}", metadata))).toBe("news Ann m1 rain Bonn 1 [1]  {sender} $& {{content}}");
+  expect(fillPromptTemplate(template, message("{sender} $& {{content}}", metadata))).toBe(
+    "news Ann m1 rain Bonn 1 [1]  {sender} $& {{content}}",
+  );
   expect(fillPromptTemplate("[{metadata.constructor}{metadata.__proto__}{metadata.where.toString}]", message("", metadata))).toBe("[]");
 });
 

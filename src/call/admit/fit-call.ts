@@ -34,7 +34,8 @@ function fitWithSafetyChecks(run: ResolvedCall, sent: JsonValue): Fitted | Promi
   const checks = (run.safetyChecks = readSafetyChecks(input));
   if (checks === undefined) return fitInput(run, sent);
   const came = fitInput(run, withoutSafetyChecks(input, checks));
-  const withChecks = (call: Fitted): Fitted => (call instanceof Error ? call : toFittedCall(call, { ...call.input, ...checks }, call.parsed));
+  const withChecks = (call: Fitted): Fitted =>
+    call instanceof Error ? call : toFittedCall(call, { ...call.input, ...checks }, call.parsed);
   return came instanceof Promise ? came.then(withChecks) : withChecks(came);
 }
 

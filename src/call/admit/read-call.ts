@@ -104,7 +104,10 @@ export function readCall(raw: unknown, limits: JsonLimits): CallReading {
   try {
     return raw instanceof PreReadCall ? raw.read : readUnguarded(raw, limits);
   } catch (error: unknown) {
-    return unreadableCall(NAMELESS_CALL, new ToolError("invalid_call", "The call cannot be read: one of its properties throws.", { cause: error }));
+    return unreadableCall(
+      NAMELESS_CALL,
+      new ToolError("invalid_call", "The call cannot be read: one of its properties throws.", { cause: error }),
+    );
   }
 }
 

@@ -127,7 +127,8 @@ class EffectsResolver {
     // lock, to exclude other commutative writes.
     const reads = commutative || allReads.length === 0 ? allReads : allReads.filter((key) => !writes.includes(key));
     const [first = ""] = writes;
-    const locked = writes.length === 1 ? [first, this.#writesPrefix + first] : [...writes, ...writes.map((key) => this.#writesPrefix + key)];
+    const locked =
+      writes.length === 1 ? [first, this.#writesPrefix + first] : [...writes, ...writes.map((key) => this.#writesPrefix + key)];
     return this.#build({ reads, writes, lock: { reads, writes: locked, commutative } });
   }
 

@@ -18,7 +18,9 @@ export interface Parsing<End> {
 
 /** Throws or rejects if the answer is not a `ParsedInput`, or with the library's own error. */
 export function settleParsing<End>(run: CallRun, parsing: Parsing<End>): End | ToolError | Promise<End | ToolError> {
-  return isPromiseLike(parsing.work) ? settleParsingLater(run, parsing, parsing.work) : parsing.onParsed(readParsed(parsing.work, parsing.what));
+  return isPromiseLike(parsing.work)
+    ? settleParsingLater(run, parsing, parsing.work)
+    : parsing.onParsed(readParsed(parsing.work, parsing.what));
 }
 
 async function settleParsingLater<End>(run: CallRun, parsing: Parsing<End>, work: PromiseLike<unknown>): Promise<End | ToolError> {

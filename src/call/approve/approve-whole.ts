@@ -4,7 +4,7 @@ import { isToolError, type ToolError } from "../../core/error.ts";
 import { isComputerTool, readSafetyChecks } from "../../core/safety-checks.ts";
 import { approvalDigest, approvalId } from "../../policy/approval/approval-digest.ts";
 import { readEvents } from "../../session/read-events.ts";
-import { getDefinitionFingerprint } from "../../registry/definition-of.ts";
+import { getDefinitionFingerprint } from "../../registry/definition-fingerprint.ts";
 import { plural } from "../../core/base/wording.ts";
 import { askApproval, recordCoveredApproval } from "./ask-approval.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
@@ -106,7 +106,9 @@ function needsApproval({ services, turn }: AdmittedCall, { toolName, input }: Co
   const plan = registered === undefined ? undefined : services.planOf(registered);
   const isChecked = plan !== undefined && isComputerTool(plan.tool) && readSafetyChecks(input) !== undefined;
   const { destructive } = plan?.effects ?? plan?.effectsOf(input) ?? { destructive: false };
-  return approvalReasonIn(turn.session, services.approvals, { qualifiedName: toolName, destructive: destructive || isChecked }) !== undefined;
+  return (
+    approvalReasonIn(turn.session, services.approvals, { qualifiedName: toolName, destructive: destructive || isChecked }) !== undefined
+  );
 }
 
 function countByDigest(calls: readonly CoveredCall[]): CoverCounts {

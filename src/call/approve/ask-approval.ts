@@ -9,12 +9,12 @@ import { principalIdOf } from "../../core/principal-id.ts";
 import { approvalId } from "../../policy/approval/approval-digest.ts";
 import { noDecisionError } from "../../policy/approval/approval-refusals.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
-import { getDefinitionFingerprint } from "../../registry/definition-of.ts";
-import { notStartedError, startTimeoutError } from "../attempt/not-started.ts";
-import { untilDurable } from "../attempt/until-kept.ts";
+import { getDefinitionFingerprint } from "../../registry/definition-fingerprint.ts";
+import { notStartedError, startTimeoutError } from "../attempt/not-started-errors.ts";
+import { untilDurable } from "../attempt/until-durable.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
 import { warningOf } from "../context/composite.ts";
-import { callStack } from "../context/calls-around.ts";
+import { callStack } from "../context/call-stack.ts";
 import { noteWait } from "../finish/call-timing.ts";
 
 /** The parts of a question that covers a call and its nested calls. */

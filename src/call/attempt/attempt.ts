@@ -3,7 +3,7 @@ import type { EngineRequest } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import { FIDELITIES } from "../../core/fidelity.ts";
-import { isNotStartedError } from "../../core/kept-from-starting.ts";
+import { isNotStartedError } from "../../core/not-started-error.ts";
 import { RemoteJob } from "../../core/remote-job.ts";
 import { NoAnswer } from "../../core/no-answer.ts";
 import { StandInError } from "../../core/stand-in-error.ts";
@@ -14,21 +14,28 @@ import { classifyError, isServerFailure } from "../../policy/attempts/classify-e
 import { isPromiseLike, settleWithin, waitFor, type LateListener, type WaitOutcome, type Waited } from "../../policy/attempts/deadline.ts";
 import { mayRetry, retryDelay } from "../../policy/attempts/retry.ts";
 import { announceWriteEnd } from "../cache/announce-write.ts";
-import { attachToRemoteJob, attachesToRemoteJob, recordRemoteJob } from "./attach-to-work.ts";
-import { openEngineSession } from "./begin-engine-session.ts";
+import { attachToRemoteJob, attachesToRemoteJob, recordRemoteJob } from "./attach-remote-job.ts";
+import { openEngineSession } from "./open-engine-session.ts";
 import { endCachedRead, releaseFollowers, markFlightSettling, type LookupOutcome } from "../cache/cached-read.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
 import { noteAbandoned, noteAttempt, noteWait } from "../finish/call-timing.ts";
 import { runInLayer } from "../context/caller-layer.ts";
 import { driveGenerator, isStatefulGenerator } from "./drive-generator.ts";
-import { withEarlierOutcome, withLeastCertainOutcome } from "./effect-so-far.ts";
+import { withEarlierOutcome, withLeastCertainOutcome } from "./attempt-outcomes.ts";
 import { followRemoteJob } from "./follow-remote-job.ts";
-import { releaseResources } from "./hold.ts";
-import { callWithFault, clearInjectedFault, hasPlannedTimeout, isInjectedFailure, withPlannedTimeout, answerFaultError } from "./inject-fault.ts";
+import { releaseResources } from "./held-resources.ts";
+import {
+  callWithFault,
+  clearInjectedFault,
+  hasPlannedTimeout,
+  isInjectedFailure,
+  withPlannedTimeout,
+  answerFaultError,
+} from "./inject-fault.ts";
 import { abandonHandler } from "./orphan.ts";
 import { needsAsyncContext, runInCallIfNeeded } from "../context/call-tree.ts";
 import { prepareAttempt, recallOrRefuse } from "./prepare-attempt.ts";
-import { definitionChangedError } from "../admit/same-definition.ts";
+import { definitionChangedError } from "../admit/definition-changed.ts";
 import { AttemptContext } from "../context/tool-context.ts";
 import { noteUndoableAttempt, markAnswered } from "../finish/undo-calls.ts";
 import { BLOCK_MS, reportBlock } from "./report-block.ts";
@@ -154,7 +161,11 @@ function invokeWhenReady<Result>(run: AdmittedCall, ready: Promise<LookupOutcome
   return ready.then((found) => invokeUnlessFound(run, found, after));
 }
 
-function continueAfterRecall<Result>(run: AdmittedCall, end: AttemptEnd | Promise<AttemptEnd>, after: AfterAttempt<Result>): Result | Promise<Result> {
+function continueAfterRecall<Result>(
+  run: AdmittedCall,
+  end: AttemptEnd | Promise<AttemptEnd>,
+  after: AfterAttempt<Result>,
+): Result | Promise<Result> {
   return end instanceof Promise ? end.then((error) => after(run, error)) : after(run, end);
 }
 
@@ -264,7 +275,9 @@ function callEngineInContext(run: AdmittedCall, request: EngineRequest, context:
   const asked = (): unknown => dispatchToEngine(run, request, context);
   const isBare = visibility === undefined && principal === undefined;
   const inLayer = isBare ? asked : (): unknown => runInLayer({ session: turn.session, visibility, principal }, asked);
-  return services.tracing === undefined ? runInCallIfNeeded(run, inLayer) : services.tracing.withinCall(run.callId, () => runInCallIfNeeded(run, inLayer));
+  return services.tracing === undefined
+    ? runInCallIfNeeded(run, inLayer)
+    : services.tracing.withinCall(run.callId, () => runInCallIfNeeded(run, inLayer));
 }
 
 function dispatchToEngine(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {

@@ -1,7 +1,7 @@
 /** Finds deadlocks before they happen: a wait that could not end, because the calls it waits for wait, directly or not, for the waiting call. */
 import { deadlocks, isTurnAwaited, listTurnWaits, type TurnWait } from "../../session/turn-waits.ts";
 import { CallRun, type CallServices } from "../call-run.ts";
-import { BorrowedSlot, LentSlot, LentTicket, nestedQueues, type HeldSlot } from "./lent-hold.ts";
+import { BorrowedSlot, LentSlot, LentTicket, nestedQueues, type HeldSlot } from "./lent-resources.ts";
 import { findSoleCall } from "../context/call-tree.ts";
 import { addTo } from "../../core/base/add-to.ts";
 
@@ -83,7 +83,8 @@ function collectWaits(first: WaitingCode, services: CallServices): ReadonlyMap<s
     const [id, one] = next;
     if (waits.has(id)) continue;
     if (waits.size >= MAX_CALLS) return undefined;
-    const all = one === undefined || one instanceof CallRun ? listWaitedBy([id, one], services, waitingByCall) : listWaitedByTurn(one, services);
+    const all =
+      one === undefined || one instanceof CallRun ? listWaitedBy([id, one], services, waitingByCall) : listWaitedByTurn(one, services);
     const slots = one instanceof CallRun ? groupSlotHolders(one) : [];
     waits.set(id, { all: all.map(([callId]) => callId), any: slots.map((group) => group.map(({ callId }) => callId)) });
     for (const waited of all) open.push(waited);
@@ -95,7 +96,11 @@ function collectWaits(first: WaitingCode, services: CallServices): ReadonlyMap<s
 type WaitingByCall = ReadonlyMap<string, readonly WaitingCode[]>;
 
 /** The calls and turns that a call waits for, except for slots. */
-function listWaitedBy([id, one]: readonly [id: string, run: CallRun | undefined], { running }: CallServices, waitingByCall: WaitingByCall): readonly KnownWait[] {
+function listWaitedBy(
+  [id, one]: readonly [id: string, run: CallRun | undefined],
+  { running }: CallServices,
+  waitingByCall: WaitingByCall,
+): readonly KnownWait[] {
   const below = (waitingByCall.get(id) ?? []).filter((other) => !isJob(other) || one === undefined);
   const owners = one?.ticket?.granted === false ? one.ticket.waitingFor(MAX_OWNERS).filter((owner) => owner !== id) : [];
   const all: KnownWait[] = below.map((other) => [idOf(other), other]);

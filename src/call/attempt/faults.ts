@@ -4,7 +4,7 @@ import type { FaultPlan } from "../../core/fault.ts";
 import { drawFault, faultPolicy, type Fault, type FaultPolicy } from "../../policy/faults/fault.ts";
 import { NO_CALLS, countCall, countCalls, type CallSample, type CallTally } from "../../policy/faults/fault-tally.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
-import { getFaultPolicy } from "../../registry/toolset-faults.ts";
+import { getFaultPolicy } from "../../registry/toolset-fault-policy.ts";
 import type { Session } from "../../session/session.ts";
 
 /** The faults of one call. */

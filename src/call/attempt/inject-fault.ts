@@ -9,7 +9,7 @@ import { onAbort } from "../../policy/attempts/deadline.ts";
 import type { Fault } from "../../policy/faults/fault.ts";
 import { createEmptyValue, keepFirstHalf, garbleAnswer } from "../../policy/faults/fault-output.ts";
 import type { AdmittedCall } from "../call-run.ts";
-import { recordRemoteJob } from "./attach-to-work.ts";
+import { recordRemoteJob } from "./attach-remote-job.ts";
 import { followRemoteJob } from "./follow-remote-job.ts";
 
 const GARBLED = "Tool execution failed";
@@ -116,7 +116,9 @@ export function hasPlannedTimeout({ faults, attempts }: AdmittedCall): boolean {
 export function isInjectedFailure(run: AdmittedCall): boolean {
   const { faults } = run;
   if (faults?.injectedType === undefined) return false;
-  return !isLiveRoute(run) || (faults.drawn !== null && faults.drawn !== undefined && run.attempts <= (faults.drawn.rule.attempts ?? Infinity));
+  return (
+    !isLiveRoute(run) || (faults.drawn !== null && faults.drawn !== undefined && run.attempts <= (faults.drawn.rule.attempts ?? Infinity))
+  );
 }
 
 function isLiveRoute({ route }: AdmittedCall): boolean {

@@ -5,8 +5,8 @@ import { roundMs } from "../../core/system-ports.ts";
 import type { LateListener } from "../../policy/attempts/deadline.ts";
 import { announceWriteEnd } from "../cache/announce-write.ts";
 import type { AdmittedCall, CallServices } from "../call-run.ts";
-import { releaseResource } from "./hold.ts";
-import { limitOf, type HeldSlot } from "./lent-hold.ts";
+import { releaseResource } from "./held-resources.ts";
+import { limitOf, type HeldSlot } from "./lent-resources.ts";
 
 /** The part of an abandoned handler's context that is used here. */
 interface HandlerContext {
@@ -32,7 +32,7 @@ export function abandonHandler(run: AdmittedCall, context: HandlerContext, whenE
   run.slots = undefined;
   const write = run.effects.writes.length > 0 ? { run, context } : undefined;
   const orphan = new AbandonedHandler(run, write, whenEnded);
-  const name = { parts: services, toolName };
+  const name = { services, toolName };
   if (kept.length > 0)
     orphan.holdUntilEnd(() => {
       for (const held of kept) releaseResource(name, held);

@@ -3,9 +3,9 @@ import type { ToolError } from "../../core/error.ts";
 import { announceWrite } from "../cache/announce-write.ts";
 import { lookUpCached, recallCached, type LookupOutcome } from "../cache/cached-read.ts";
 import type { AdmittedCall } from "../call-run.ts";
-import { acquireLocks, acquireSlots, releaseResources } from "./hold.ts";
-import { notStartedError, startTimeoutError } from "./not-started.ts";
-import { untilDurable } from "./until-kept.ts";
+import { acquireLocks, acquireSlots, releaseResources } from "./held-resources.ts";
+import { notStartedError, startTimeoutError } from "./not-started-errors.ts";
+import { untilDurable } from "./until-durable.ts";
 
 /** Resolves to undefined if the handler may run. In any other case, the locks and slots taken so far are still held. */
 export function prepareAttempt(run: AdmittedCall): LookupOutcome | Promise<LookupOutcome> {

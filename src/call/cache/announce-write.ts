@@ -3,7 +3,7 @@ import { isSessionKey } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { isAdmitted, lockKeysOf, type AdmittedCall, type CallRun } from "../call-run.ts";
-import { notStartedError, startTimeoutError } from "../attempt/not-started.ts";
+import { notStartedError, startTimeoutError } from "../attempt/not-started-errors.ts";
 import { normalizeCacheSettings } from "../../registry/check-cache.ts";
 import type { Registry } from "../../registry/registry.ts";
 

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Log } from "../../core/ports.ts";
 import type { CacheScope, CacheSettings } from "../../core/tool.ts";
 import { principalIdOf } from "../../core/principal-id.ts";
-import type { SingleFlight } from "../../policy/cache/flight.ts";
+import type { SingleFlight } from "../../policy/cache/single-flight.ts";
 import type { CachedAnswer, CachePartition } from "../../policy/cache/result-cache.ts";
 import type { Visibility } from "../../policy/visibility.ts";
 import type { StoredResults } from "../../policy/cache/stored-results.ts";

@@ -3,13 +3,13 @@ import { ToolError } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
-import { SingleFlight } from "../../policy/cache/flight.ts";
+import { SingleFlight } from "../../policy/cache/single-flight.ts";
 import type { CachedAnswer } from "../../policy/cache/result-cache.ts";
 import type { StoredResults } from "../../policy/cache/stored-results.ts";
-import { artifactIdsIn, hasAllArtifacts } from "./cached-files.ts";
+import { artifactIdsIn, hasAllArtifacts } from "./cached-artifacts.ts";
 import { CachePlan, type CachedRead } from "./cache-plan.ts";
 import { CallRun, lockKeysOf, type AdmittedCall } from "../call-run.ts";
-import { startTimeoutError } from "../attempt/not-started.ts";
+import { startTimeoutError } from "../attempt/not-started-errors.ts";
 import { copyContent } from "../../session/copy-content.ts";
 import type { Session } from "../../session/session.ts";
 import type { Turn } from "../../session/turn.ts";
@@ -175,7 +175,10 @@ function mayWaitForFlight({ callerRun }: CallRun, { leader }: SingleFlight<Cache
 }
 
 async function joinFlight(run: AdmittedCall, read: CachedRead, flight: SingleFlight<CachedAnswer>): Promise<LookupOutcome> {
-  const waited = await waitFor(run, flight.whenEnded(), { endsAt: run.deadlineAt, timeoutError: () => waitTimeoutError(run, "an equal call") });
+  const waited = await waitFor(run, flight.whenEnded(), {
+    endsAt: run.deadlineAt,
+    timeoutError: () => waitTimeoutError(run, "an equal call"),
+  });
   if ("ended" in waited) return waited.ended;
   if ("value" in waited && waited.value !== undefined) return takeCachedAnswer(run, waited.value);
   read.runsAlone = true;

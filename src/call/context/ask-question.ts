@@ -2,7 +2,7 @@
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import type { CallRun } from "../call-run.ts";
 
 /** Maximum number of questions of one call. */

@@ -1,7 +1,7 @@
 /** The nested calls of handlers: if a call is taken back, so are its nested calls. */
 import { CallRun } from "../call-run.ts";
 import type { CallJob } from "../jobs/job.ts";
-import { callStack } from "./calls-around.ts";
+import { callStack } from "./call-stack.ts";
 import { findCurrentCall, currentPlace, createPlaceOutsideTurns, runAsHandler, type TurnCall } from "../../session/turn-queue.ts";
 import { Turn } from "../../session/turn.ts";
 import { addTo } from "../../core/base/add-to.ts";
@@ -14,7 +14,9 @@ const NONE: readonly CallRun[] = Object.freeze([]);
 /** Whether the handler's calls must be linked to this call by an async context, because nothing else identifies their caller. */
 export function needsAsyncContext(run: CallRun): boolean {
   const { turn } = run;
-  return turn.tracksCallers || run.detachedTurn !== undefined || ((run.ticket !== undefined || run.slots !== undefined) && !isFoundByTurn(run));
+  return (
+    turn.tracksCallers || run.detachedTurn !== undefined || ((run.ticket !== undefined || run.slots !== undefined) && !isFoundByTurn(run))
+  );
 }
 
 /** Whether the handler is found by its turn, as the only call in it. */

@@ -1,7 +1,7 @@
 /** Calls in flight that another process could finish, because the store has everything that is known of them; and what they wait for. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { CallRun, type CallServices } from "../call-run.ts";
-import { callStack } from "./calls-around.ts";
+import { callStack } from "./call-stack.ts";
 
 /** `answer`: a person's answer to the call or to a nested one. `start`: locks, slots or its hooks; it has not begun. */
 export type CallWait = "answer" | "start";
@@ -27,7 +27,9 @@ export function callsUnderWay({ running, claims }: Pick<CallServices, "running" 
     const root = around.at(-1)?.turn.session;
     if (root?.eventLog === undefined || root.simulation !== undefined || !around.every(isStored)) return [];
     // A nested call is no safer to hand over than the calls around it.
-    const waitsFor = around.every((one) => findWait(one, { asking, unstarted }) !== undefined) ? findWait(run, { asking, unstarted }) : undefined;
+    const waitsFor = around.every((one) => findWait(one, { asking, unstarted }) !== undefined)
+      ? findWait(run, { asking, unstarted })
+      : undefined;
     return { sessionId: root.id, callId: run.callId, name: run.toolName, ...omitUndefined({ waitsFor }) };
   });
 }

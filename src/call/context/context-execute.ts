@@ -8,8 +8,8 @@ import type { ResultStatus, ToolResult } from "../../core/result.ts";
 import type { AdmittedCall, CallRun } from "../call-run.ts";
 import { runInCall } from "./call-tree.ts";
 import { runOneLevelDeeper } from "./composite.ts";
-import { takeWholeResult } from "./whole-for-handler.ts";
-import type { ExecuteNestedOptions } from "./execute-within.ts";
+import { takeWholeResult } from "./whole-results.ts";
+import type { ExecuteNestedOptions } from "./execute-nested.ts";
 
 type Results = ToolResult | readonly ToolResult[];
 

@@ -6,7 +6,7 @@ import { ToolError } from "../../core/error.ts";
 import { describeValueType } from "../../core/base/wording.ts";
 import type { HistoryEntry } from "../../core/history.ts";
 import type { ModelMessage } from "../../core/message.ts";
-import { duplicatePackageError } from "../../core/other-copy.ts";
+import { duplicatePackageError } from "../../core/duplicate-package.ts";
 import type { LogFields, Ports } from "../../core/ports.ts";
 import type { TraceHeaders } from "../../core/trace-headers.ts";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../../policy/visibility.ts";
@@ -149,7 +149,9 @@ export class AttemptContext implements ToolContext {
     const getAbortError = (): ToolError | undefined => (this.hasEnded ? attemptEndedError(this.#run) : undefined);
     const layers = [options.visibility, allow === undefined ? undefined : visibilityOf(allow)];
     const rules = layers.every((layer) => layer === undefined) ? undefined : layers;
-    return await startNestedSession(this.#run, (onStarted) => services.startSessionWithin(this.#run, rules, { endSignal, getAbortError, onStarted }));
+    return await startNestedSession(this.#run, (onStarted) =>
+      services.startSessionWithin(this.#run, rules, { endSignal, getAbortError, onStarted }),
+    );
   }
 
   /** The session of the call, as its engine knows it. */
@@ -246,7 +248,8 @@ export class AttemptContext implements ToolContext {
   }
 
   get log(): (message: string, fields?: LogFields) => void {
-    return (message, fields = {}) => this.#run.services.ports.log.debug(message, { callId: this.callId, toolName: this.toolName, ...fields });
+    return (message, fields = {}) =>
+      this.#run.services.ports.log.debug(message, { callId: this.callId, toolName: this.toolName, ...fields });
   }
 
   /** State of the session that belongs to no toolset. */

@@ -7,7 +7,7 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import { valueText, type ContentPart } from "../../core/content.ts";
 import { hasAnswer, type ResultStatus, type ToolResult } from "../../core/result.ts";
 import { describeValueType } from "../../core/base/wording.ts";
-import { extractDataUrls } from "../../policy/results/lift-data.ts";
+import { extractDataUrls } from "../../policy/results/extract-data-urls.ts";
 import { copyContent } from "../../session/copy-content.ts";
 import type { Mutable } from "../../core/base/mutable.ts";
 

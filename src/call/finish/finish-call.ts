@@ -20,14 +20,14 @@ import { callHook, hookContext, handleHookFailure } from "../call-hook.ts";
 import { NO_REPAIRS, NO_WARNINGS, type ResultOrPromise, type CallRun } from "../call-run.ts";
 import type { ResultNotes } from "../call-options.ts";
 import { changeResult } from "./change-result.ts";
-import { releaseResources } from "../attempt/hold.ts";
+import { releaseResources } from "../attempt/held-resources.ts";
 import type { CallJob } from "../jobs/job.ts";
 import { settleCalls } from "../context/call-tree.ts";
-import { storeWholeResult } from "../context/whole-for-handler.ts";
-import { storePartFiles } from "./keep-artifacts.ts";
-import { withOutcomeSinceCrash } from "../attempt/effect-so-far.ts";
+import { storeWholeResult } from "../context/whole-results.ts";
+import { storePartFiles } from "./store-artifacts.ts";
+import { withOutcomeSinceCrash } from "../attempt/attempt-outcomes.ts";
 import { outcomeUnknownError } from "../admit/reconcile-call.ts";
-import { setMetadata } from "./take-output.ts";
+import { setMetadata } from "./normalize-output.ts";
 import { deepFreeze } from "../../core/base/frozen.ts";
 import type { Mutable } from "../../core/base/mutable.ts";
 import { roundMs } from "../../core/system-ports.ts";
@@ -170,7 +170,9 @@ async function runAfterHooks(run: CallRun, result: ToolResult): Promise<Mutable<
   }
   const { output, content } = shown;
   const isSame = output === result.output && content === result.content;
-  const kept = isSame ? shown : await storePartFiles(run, { output, content, what: "answer that hooks changed", waiter: findStoreWaiter(run) });
+  const kept = isSame
+    ? shown
+    : await storePartFiles(run, { output, content, what: "answer that hooks changed", waiter: findStoreWaiter(run) });
   if (run.cancelled !== undefined && run.cancelled !== before) return withoutAnswer(run, run.cancelled);
   return withParts({ ...shown, durationMs: roundMs(run.clock.now() - run.startedAt) }, kept);
 }

@@ -1,5 +1,5 @@
 /** The output of a job, as far as it is kept: the newest part. Positions count from the first character ever written. */
-import { detachText } from "../../core/base/detached-text.ts";
+import { detachText } from "../../core/base/detach-text.ts";
 import type { JobOutput, ReadJobOptions } from "../../core/job-status.ts";
 
 const DEFAULT_MAX_CHARS = 65_536;

@@ -1,6 +1,6 @@
 /** The background jobs of a runtime: those that have not ended, of which a limited number run at a time, and the latest that have ended. */
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
-import { MultiMap } from "../../core/base/groups.ts";
+import { MultiMap } from "../../core/base/multi-map.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { JobStatus } from "../../core/job-status.ts";

@@ -10,7 +10,7 @@ import {
   type JobStatus,
   type ReadJobOptions,
 } from "../../core/job-status.ts";
-import { detachText } from "../../core/base/detached-text.ts";
+import { detachText } from "../../core/base/detach-text.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ToolResult } from "../../core/result.ts";

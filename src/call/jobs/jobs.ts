@@ -16,7 +16,7 @@ import {
   type ReadJobOptions,
 } from "../../core/job-status.ts";
 import type { ListStoredJobsOptions, StoredJob } from "../../core/job-store.ts";
-import { checkSender, type SentBy } from "../../core/sent-by.ts";
+import { checkSender, type SentBy } from "../../core/sender.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import type { CallServices } from "../call-run.ts";
 import type { CallJob } from "./job.ts";

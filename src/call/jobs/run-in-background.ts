@@ -8,13 +8,13 @@ import { waitFor } from "../../policy/attempts/deadline.ts";
 import { runAsHandler } from "../../session/turn-queue.ts";
 import { isAdmitted, type AdmittedCall, type ResultOrPromise, type CallRun } from "../call-run.ts";
 import type { EarlierCalls, ResumedCall } from "../admit/earlier-calls.ts";
-import { findJobSlotLender } from "../attempt/borrow.ts";
+import { findJobSlotLender } from "../attempt/borrow-resources.ts";
 import { isSameOrNestedCall } from "../context/call-tree.ts";
 import { finishCall } from "../finish/finish-call.ts";
 import type { CallJob } from "./job.ts";
-import { tryTakeSlot, waitForSlot, type AwaitedSlot, type HeldSlot } from "../attempt/lent-hold.ts";
+import { tryTakeSlot, waitForSlot, type AwaitedSlot, type HeldSlot } from "../attempt/lent-resources.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { untilDurable } from "../attempt/until-kept.ts";
+import { untilDurable } from "../attempt/until-durable.ts";
 
 /** Runs the call to its one result. Never throws or rejects. */
 type Work = (run: AdmittedCall) => ResultOrPromise;
@@ -158,7 +158,8 @@ export function untilStartDurable(run: AdmittedCall): AdmittedCall | ToolError |
 
 /** Records that a running job is handed over with its session, so that this start does not count as a crash. */
 export function recordHandOver(run: CallRun): void {
-  if (isAdmitted(run) && run.jobSlot !== undefined) recordJobRun(run, (run.resumed?.job?.starts ?? 0) + 1, { queued: true, handedOver: true });
+  if (isAdmitted(run) && run.jobSlot !== undefined)
+    recordJobRun(run, (run.resumed?.job?.starts ?? 0) + 1, { queued: true, handedOver: true });
 }
 
 function recordJobRun(run: AdmittedCall, starts: number, place: { readonly queued?: true; readonly handedOver?: true } = {}): void {

@@ -7,7 +7,7 @@ import type { CommandBody, CommandContext } from "../command.ts";
 import { parseTimeSpan } from "./keys/time-span.ts";
 import { withStore } from "../open/open-store.ts";
 import { printList } from "../print/print-list.ts";
-import { formatTime } from "./sessions/session-words.ts";
+import { formatTime } from "./sessions/format-time.ts";
 import { formatDuration, toOneLine, safeText } from "../terminal/terminal-text.ts";
 
 const DEFAULT_LIMIT = 100;

@@ -9,7 +9,7 @@ import type { SessionDiff } from "../../session/session-diff.ts";
 import { createPersonApprover } from "../terminal/ask-person.ts";
 import { withCallRecorder, type CallRecorder } from "../input/call-recorder.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
-import { readJsonArgument } from "../input/json-argument.ts";
+import { readJsonArgument } from "../input/read-json-argument.ts";
 import { namespaceOf, withRuntime } from "../open/open-runtime.ts";
 import { findStore } from "../open/open-store.ts";
 import { printAnswer } from "../print/print-answer.ts";

@@ -3,18 +3,18 @@ import type { UsageMeter } from "../../model/usage-meter.ts";
 import type { Approver } from "../../core/ask.ts";
 import type { Store } from "../../core/store.ts";
 import { plural } from "../../core/base/wording.ts";
-import { openStoredSession } from "../open/begin-session.ts";
-import { hasOpenQuestion } from "../terminal/in-line.ts";
+import { openStoredSession } from "../open/open-session.ts";
+import { hasOpenQuestion } from "../terminal/question-queue.ts";
 import { createPersonApprover } from "../terminal/ask-person.ts";
 import { printBlockedNote } from "../open/blocked-tools.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
 import { findStore } from "../open/open-store.ts";
-import { waitForDrain } from "../terminal/drained.ts";
+import { waitForDrain } from "../terminal/wait-for-drain.ts";
 import { EventPrinter } from "../print/print-event.ts";
 import { printMessage } from "../print/print-message.ts";
-import { chooseModel, type ChosenModel } from "./chat/chosen-model.ts";
-import { SLASH_HELP, runSlashCommand } from "./chat/slash-command.ts";
+import { chooseModel, type ChosenModel } from "./chat/choose-model.ts";
+import { SLASH_HELP, runSlashCommand } from "./chat/slash-commands.ts";
 import { exitCodeForResult } from "./chat/chat-exit.ts";
 import { Chat } from "./chat/chat.ts";
 import { safeText } from "../terminal/terminal-text.ts";
@@ -22,7 +22,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { StringDecoder } from "node:string_decoder";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 
 export const chatCommand: CommandBody = {
   details: [
@@ -67,7 +67,8 @@ export const chatCommand: CommandBody = {
     const approve = createPersonApprover(context);
     const options = {
       mayLackConfig: context.options.model !== undefined, // a chat needs only a model
-      onEvent: (event: RuntimeEvent) => (chat === undefined ? printInterruptedCall(context, events, event) : chat.handleRuntimeEvent(event)),
+      onEvent: (event: RuntimeEvent) =>
+        chat === undefined ? printInterruptedCall(context, events, event) : chat.handleRuntimeEvent(event),
       approve,
       manual: true,
       // fails before anything is started if a name is wrong or a key is missing
@@ -189,7 +190,11 @@ async function sendFromTerminal(
   }
 }
 
-async function printSlashAnswer({ out, err, options }: CommandContext, { chat, open: { runtime } }: ConversationContext, text: string): Promise<void> {
+async function printSlashAnswer(
+  { out, err, options }: CommandContext,
+  { chat, open: { runtime } }: ConversationContext,
+  text: string,
+): Promise<void> {
   const screen = options.json ? err : out;
   for (const line of await runSlashCommand(text, { chat, registry: runtime.registry, screen })) screen.print(line);
 }

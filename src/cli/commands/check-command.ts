@@ -15,7 +15,7 @@ import { thirdPartyToolsets, findSuspicions } from "../open/suspicious-tools.ts"
 import { columnWidth, safeText, wrap } from "../terminal/terminal-text.ts";
 import { padColumns } from "../terminal/text-width.ts";
 import { listCautions } from "../open/tool-cautions.ts";
-import { allTools } from "../print/tool-words.ts";
+import { allTools } from "../print/print-tools.ts";
 
 /** The exit code for a configuration that can be read, but has toolsets or tools that cannot be used. */
 const EXIT_PROBLEMS = 3;

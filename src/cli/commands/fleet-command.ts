@@ -1,11 +1,11 @@
 /** `haft fleet`: the processes that use a store, the sessions that each has open, and how they differ. */
 import type { StoredProcess } from "../../core/process-store.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import { describeFleetDifferences, processName } from "../../server/fleet.ts";
+import { describeFleetDifferences, processName } from "../../server/fleet-differences.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { withStore } from "../open/open-store.ts";
 import { printList } from "../print/print-list.ts";
-import { formatTime } from "./sessions/session-words.ts";
+import { formatTime } from "./sessions/format-time.ts";
 import { columnWidth, formatDuration, toOneLine, safeText } from "../terminal/terminal-text.ts";
 import { padColumns } from "../terminal/text-width.ts";
 import { throwIfBroken } from "../throw-if-broken.ts";

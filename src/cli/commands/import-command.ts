@@ -3,14 +3,14 @@ import { basename, dirname, extname, resolve } from "node:path";
 import { stringify } from "smol-toml";
 import { CONFIG_NAMES } from "../../config/load-config.ts";
 import { loadClientServers } from "../../config/load-client-servers.ts";
-import { quoteForShell } from "../../core/base/shell-word.ts";
+import { quoteForShell } from "../../core/base/quote-for-shell.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { RegistryEntry } from "../../config/tables/registry-config.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { formatJsonPath } from "../../core/base/json.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { warn } from "../open/open-runtime.ts";
-import { isSameFile } from "../input/refuse-inputs.ts";
+import { isSameFile } from "../input/check-output-paths.ts";
 import { safeJson, safeText } from "../terminal/terminal-text.ts";
 import { writeFileAtomically } from "../input/write-file.ts";
 

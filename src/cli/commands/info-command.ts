@@ -17,7 +17,7 @@ import { columnWidth, formatDuration, safeJson, safeText, wrap, wrapAfter, type 
 import { padColumns } from "../terminal/text-width.ts";
 import { isRepeatable, retryCaution } from "../open/tool-cautions.ts";
 import { effectWord } from "../../registry/effect-word.ts";
-import { definitionOf } from "../print/tool-words.ts";
+import { definitionOf } from "../print/print-tools.ts";
 
 export const infoCommand: CommandBody = {
   details: [

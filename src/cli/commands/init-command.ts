@@ -10,7 +10,7 @@ import { findNearProviders } from "../../model/provider-names.ts";
 import { findProvider } from "../../model/providers.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { packageFile } from "../own-package.ts";
-import { quoteForShell } from "../../core/base/shell-word.ts";
+import { quoteForShell } from "../../core/base/quote-for-shell.ts";
 import { safeText } from "../terminal/terminal-text.ts";
 import { writeFileAtomically } from "../input/write-file.ts";
 

@@ -6,7 +6,7 @@ import { printBlockedNote } from "../open/blocked-tools.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
 import { safeText } from "../terminal/terminal-text.ts";
-import { allTools, printTools } from "../print/tool-words.ts";
+import { allTools, printTools } from "../print/print-tools.ts";
 
 export const listCommand: CommandBody = {
   details: [

@@ -8,7 +8,7 @@ import { toolOrigins, variableNames, type ToolOrigin } from "../../config/tools/
 import { serverStateOf } from "../../engine/known-tools.ts";
 import type { LockData } from "../../trust/pinned-tool.ts";
 import { findNearNames } from "../../core/base/near-names.ts";
-import { allTools } from "../print/tool-words.ts";
+import { allTools } from "../print/print-tools.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { warn, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
 import { driftJson, printDrift } from "../print/print-drift.ts";

@@ -5,12 +5,12 @@ import { Readable, Writable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Store } from "../../core/store.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import { redirectStdout } from "../../processes/divert-output.ts";
+import { redirectStdout } from "../../processes/redirect-stdout.ts";
 import { listenMcp, serveMcpStdio, type McpListenOptions } from "../../server/mcp.ts";
 import { mcpApprover } from "../../server/mcp/approver.ts";
 import type { McpServerOptions } from "../../server/mcp/options.ts";
@@ -161,7 +161,11 @@ async function readTokenFile(file: string, signal: AbortSignal): Promise<string>
   throw new ToolError("invalid_argument", `--token-file ${file} must hold one token: a line without spaces.`);
 }
 
-async function serveOverHttp(context: CommandContext, { runtime, config, logins }: OpenRuntime, options: McpListenOptions): Promise<number> {
+async function serveOverHttp(
+  context: CommandContext,
+  { runtime, config, logins }: OpenRuntime,
+  options: McpListenOptions,
+): Promise<number> {
   const { signal, err } = context;
   const listener = await listenMcp(runtime, { ...options, logins }).catch((thrown: unknown) => throwPortError(thrown, "--http"));
   serveLoginPages(logins, config, listener.url);

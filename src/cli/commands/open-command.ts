@@ -6,7 +6,7 @@ import { serveFile } from "../../server/dashboard/file-server.ts";
 import { HttpError } from "../../server/http/http-error.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { stderrPorts } from "../open/open-runtime.ts";
-import { listenForStop } from "../open/stop-in-order.ts";
+import { listenForStop } from "../open/graceful-stop.ts";
 import { readPieces } from "../input/read-input.ts";
 import { safeText } from "../terminal/terminal-text.ts";
 import { readPort, throwPortError } from "../input/read-port.ts";

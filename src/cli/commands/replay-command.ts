@@ -5,12 +5,12 @@ import { toolsetsOfRecording } from "../../engine/replay.ts";
 import { createRuntime, type Runtime } from "../../runtime/runtime.ts";
 import { recordedToolsets } from "../../testing/recorded-toolset.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
-import { readConversation } from "../input/conversation.ts";
+import { readConversation } from "../input/read-conversation.ts";
 import { stderrPorts } from "../open/open-runtime.ts";
-import { ConversationPlayer } from "../play.ts";
+import { ConversationPlayer } from "../conversation-player.ts";
 import { readInput } from "../input/read-input.ts";
 import { readRecordedEvents } from "../input/read-recorded-events.ts";
-import { RecordingComparison } from "./replay/replay-check.ts";
+import { RecordingComparison } from "./replay/recording-comparison.ts";
 import { isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { plural } from "../../core/base/wording.ts";
@@ -48,7 +48,9 @@ export const replayCommand: CommandBody = {
     const [recording = "", conversation] = context.args;
     checkReplayArguments(context, recording, conversation);
     const events = await readRecordedEvents(context, recording, { mayBeCut: recording.endsWith(".part") });
-    const exitCode = await (conversation === undefined ? compareRecording(context, events) : playConversation(context, events, conversation));
+    const exitCode = await (conversation === undefined
+      ? compareRecording(context, events)
+      : playConversation(context, events, conversation));
     context.signal.throwIfAborted();
     return exitCode;
   },
@@ -133,7 +135,8 @@ class MatchCounter {
     this.#calls++;
     if (result.error !== undefined && NO_MATCH_CODES.has(result.error.code) && !this.#recorded.has(errorKey(result, result.error)))
       this.unmatched++;
-    for (const difference of listDifferences(result)) this.#printer?.printNote(`${this.#printer.labelOf(event.callId)} ${safeText(difference)}`);
+    for (const difference of listDifferences(result))
+      this.#printer?.printNote(`${this.#printer.labelOf(event.callId)} ${safeText(difference)}`);
   }
 
   /** Returns the last line. @param isStrict whether only equal inputs were answered */

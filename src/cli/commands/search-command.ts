@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { printBlockedNote } from "../open/blocked-tools.ts";
 import type { CommandBody } from "../command.ts";
 import { warn, withRuntime } from "../open/open-runtime.ts";
-import { printTools } from "../print/tool-words.ts";
+import { printTools } from "../print/print-tools.ts";
 
 const DEFAULT_LIMIT = 20;
 const EXIT_NOTHING_FOUND = 1;

@@ -6,7 +6,7 @@ import { systemPorts } from "../../core/system-ports.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { CommandContext } from "../command.ts";
 import { errorLines } from "../print/print-result.ts";
-import { checkOutputPaths, type InputFile } from "./refuse-inputs.ts";
+import { checkOutputPaths, type InputFile } from "./check-output-paths.ts";
 import { safeText } from "../terminal/terminal-text.ts";
 import { writeFileAtomically } from "./write-file.ts";
 

@@ -2,8 +2,8 @@
 import { ToolError } from "../../core/error.ts";
 import { decodePieces, readTextFile, readTextPieces } from "../../documents/read-text-file.ts";
 import type { CommandContext } from "../command.ts";
-import { Pieces } from "../../core/pieces.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { ChunkBuffer } from "../../core/chunk-buffer.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 
 /** Maximum size of an input that is read into memory as a whole. */
 const MAX_INPUT_BYTES = 64 * 1024 * 1024;
@@ -35,14 +35,14 @@ const FILE = {
 } as const;
 
 async function readAll(stdin: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const pieces = new Pieces();
+  const pieces = new ChunkBuffer();
   let total = 0;
   for await (const chunk of stdin) {
     total += chunk.length;
     if (total > MAX_INPUT_BYTES) throw new ToolError("invalid_argument", `Standard input is larger than ${MAX_INPUT_BYTES} bytes.`);
     pieces.add(chunk);
   }
-  return pieces.whole();
+  return pieces.concat();
 }
 
 function decode(bytes: Uint8Array): string {

@@ -1,4 +1,4 @@
-import { systemErrorCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import { ToolError } from "../../core/error.ts";
 
 /** Reads a port; 0 means any free port. @param option for the message: `--port` @throws ToolError `invalid_argument` */

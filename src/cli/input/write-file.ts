@@ -4,7 +4,7 @@ import { link, lstat, open, realpath, rm, stat, type FileHandle } from "node:fs/
 import { dirname, join, resolve } from "node:path";
 import { syncFile } from "../../core/base/sync-file.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { systemErrorCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import { renameFile } from "../../core/rename-file.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 

@@ -54,7 +54,8 @@ export async function buildCommandAnswers(
     throw replay === undefined ? thrown : withFileName(ToolError.fromUnknown(thrown), replay);
   });
   const { answers } = built;
-  const rules = recorder === undefined ? withSimulatedRules(answers, simulate && replay !== undefined) : withRecordedRules(answers.rules ?? []);
+  const rules =
+    recorder === undefined ? withSimulatedRules(answers, simulate && replay !== undefined) : withRecordedRules(answers.rules ?? []);
   return { answers: { ...answers, ...omitUndefined({ rules }) }, ...omitUndefined({ faults: built.faults }) };
 }
 
@@ -65,7 +66,9 @@ function withSimulatedRules({ rules, simulation }: AnswerOptions, runsNothing: b
 
 /** Returns the rules with live calls recorded. */
 function withRecordedRules(rules: NonNullable<AnswerOptions["rules"]>): AnswerOptions["rules"] {
-  const known = rules.map((rule) => (readAnswerSources(rule.from, "from").some(isRealSource) ? { ...rule, from: "record" as const } : rule));
+  const known = rules.map((rule) =>
+    readAnswerSources(rule.from, "from").some(isRealSource) ? { ...rule, from: "record" as const } : rule,
+  );
   return [...known, { tools: "*", from: "record", realOnly: true }];
 }
 

@@ -31,12 +31,12 @@ import { createInboxApprover } from "../terminal/ask-person.ts";
 import { createPersonAsk } from "../terminal/answer-question.ts";
 import type { CommandContext } from "../command.ts";
 import { buildCommandAnswers, type AnswerChoice } from "./command-answers.ts";
-import { addInfoToolset } from "./manual.ts";
+import { addInfoToolset } from "./info-toolset.ts";
 import { packageVersion } from "../own-package.ts";
 import { formatDuration, toOneLine } from "../terminal/terminal-text.ts";
 import { startTelemetry } from "./start-telemetry.ts";
 import { requireTrust } from "../commands/trust/require-trust.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 
 export interface OpenRuntime {
   readonly runtime: Runtime;
@@ -176,7 +176,10 @@ async function runtimeOptions(
     toolsets,
     sources,
     places: context.options.place,
-    approval: { ...policies.approval, ...omitUndefined({ approve: options.approve ?? createInboxApprover(context, config.config.approval) }) },
+    approval: {
+      ...policies.approval,
+      ...omitUndefined({ approve: options.approve ?? createInboxApprover(context, config.config.approval) }),
+    },
     ...omitUndefined({ ask: createPersonAsk(context), pins, store: built, artifacts, onEvent: options.onEvent }),
     ...(await rejectOnAbort(buildCommandAnswers(context, config, { ...options, ...listeners }), context.signal)),
     ports: {

@@ -14,8 +14,8 @@ import { sqliteStore } from "../../store/sqlite-store.ts";
 import type { CommandContext } from "../command.ts";
 import { readStoreConfig } from "./open-runtime.ts";
 import { requireTrust } from "../commands/trust/require-trust.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
-import { quoteForShell } from "../../core/base/shell-word.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
+import { quoteForShell } from "../../core/base/quote-for-shell.ts";
 
 export interface WithStoreOptions {
   /** Whether the store is only read, which works for a damaged file too. */
@@ -83,7 +83,9 @@ export async function resolveStorePlace(context: CommandContext): Promise<StoreL
   const known = await readStoreConfig(context);
   if (isOutsideFolder(known)) await requireTrust(context, known);
   const settings = known.config.store ?? throwNoStore(known);
-  return requirePlaceFile("path" in settings ? { path: resolve(known.folder, settings.path) } : { url: settings.url, schema: settings.schema });
+  return requirePlaceFile(
+    "path" in settings ? { path: resolve(known.folder, settings.path) } : { url: settings.url, schema: settings.schema },
+  );
 }
 
 /** Returns the place that `text` names: an address, or a file. @throws ToolError `invalid_argument` for a file with a schema */

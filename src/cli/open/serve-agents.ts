@@ -4,12 +4,12 @@ import { createAgent } from "../../compose/agent.ts";
 import { checkVisibleName } from "../../core/base/visible-name.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { configuredAgentOptions } from "../commands/chat/chat-agent.ts";
 import { addJobTools } from "../commands/chat/chat-tools.ts";
-import type { ChosenModel } from "../commands/chat/chosen-model.ts";
+import type { ChosenModel } from "../commands/chat/choose-model.ts";
 import type { CommandContext } from "../command.ts";
-import { ExclusiveAgent } from "./held-agent.ts";
+import { ExclusiveAgent } from "./exclusive-agent.ts";
 import { warn, type OpenRuntime } from "./open-runtime.ts";
 
 export interface ServedAgents {

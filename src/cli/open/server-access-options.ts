@@ -16,7 +16,11 @@ export interface Token {
 }
 
 /** Admits clients with the token, a key of the store, or a token of a configured issuer. @throws as `openServerAccess` does */
-export function createServerAccess(context: CommandContext, { runtime, config: { config } }: OpenRuntime, token: Token): Promise<ServerAccess> {
+export function createServerAccess(
+  context: CommandContext,
+  { runtime, config: { config } }: OpenRuntime,
+  token: Token,
+): Promise<ServerAccess> {
   const { auth, rules = [] } = config.serve ?? {};
   const others = [staticToken({ token: token.text })];
   return openServerAccess({ access: runtime.store?.access, others, ...auth, rules }, { ...systemPorts, ...stderrPorts(context) });

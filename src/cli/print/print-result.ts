@@ -62,7 +62,9 @@ function answerParts(result: ToolResult, left: number, width: number): AnswerPar
   const text = resultText(result).trimEnd();
   if (!text.includes("\n")) return { line: toOneLine(text, left), block: [] };
   const lines = text.split("\n");
-  const first = lines.slice(0, MAX_BLOCK_LINES).map((line) => safeText(truncateToWidth(line.trimEnd(), MAX_LINE_LENGTH)).replaceAll("\t", "  "));
+  const first = lines
+    .slice(0, MAX_BLOCK_LINES)
+    .map((line) => safeText(truncateToWidth(line.trimEnd(), MAX_LINE_LENGTH)).replaceAll("\t", "  "));
   const margin = Math.min(...first.filter((line) => line.trim() !== "").map((line) => line.search(/\S/u)));
   const shown = first.map((line) => truncateToWidth(line.slice(margin).trimEnd(), width));
   const hidden = lines.length - shown.length;

@@ -2,7 +2,7 @@
 import type { QuestionAnswer, Ask as AskPerson, AskRequest } from "../../core/ask.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Ask, CommandContext } from "../command.ts";
-import { enqueueQuestion } from "./in-line.ts";
+import { enqueueQuestion } from "./question-queue.ts";
 import { safeText, type Screen } from "./terminal-text.ts";
 
 /** Maximum number of fields of a form that is filled in at a terminal. */

@@ -5,7 +5,7 @@ import type { ApprovalConfig } from "../../config/tables/policy-config.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { previewLines } from "../commands/approvals/preview-lines.ts";
 import type { Ask, CommandContext } from "../command.ts";
-import { enqueueQuestion } from "./in-line.ts";
+import { enqueueQuestion } from "./question-queue.ts";
 import { safeJson, safeText, type Screen } from "./terminal-text.ts";
 
 const ANSWERS: ReadonlyMap<string, ApprovalAnswer> = new Map([

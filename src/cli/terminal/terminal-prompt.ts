@@ -2,7 +2,7 @@
 import { clearScreenDown, createInterface, cursorTo, moveCursor, type Interface } from "node:readline";
 import type { AskOptions } from "../command.ts";
 import type { Output } from "./terminal-text.ts";
-import { KeyActivity } from "./typing.ts";
+import { KeyActivity } from "./key-activity.ts";
 
 /** A terminal: its keyboard and its screen. */
 export interface Terminal {

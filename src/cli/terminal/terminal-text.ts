@@ -1,7 +1,7 @@
 /** Text for a terminal: escapes untrusted control characters, adds colours, and fits lines to the width. */
 import { stripVTControlCharacters, styleText } from "node:util";
 import { countColumns, indexAfterColumns } from "./text-width.ts";
-import { escapeUnit } from "../../core/base/visible-text.ts";
+import { escapeUnit } from "../../core/base/escape-invisible.ts";
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan";
 

@@ -1,6 +1,6 @@
 import { copyJson, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parsePathSteps, type JsonStep } from "../../core/base/json-steps.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 

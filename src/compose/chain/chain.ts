@@ -1,13 +1,13 @@
 /** A chain: tools that are called one after the other, each with the outputs of the previous ones. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isOptionsObject } from "../../core/base/wording.ts";
 import { checkArgument } from "../../core/check-argument.ts";
-import { ONE_COPY_HINT } from "../../core/other-copy.ts";
+import { ONE_COPY_HINT } from "../../core/duplicate-package.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
-import { NotStartedError, toNotStartedError, markOnlyMakesCalls, wasBlockedByStore } from "../../core/kept-from-starting.ts";
+import { NotStartedError, toNotStartedError, markOnlyMakesCalls, wasBlockedByStore } from "../../core/not-started-error.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import { Registry } from "../../registry/registry.ts";
@@ -97,7 +97,11 @@ export class Chain {
    */
   validate(tools: ChainTools, input?: JsonObject): ChainCheck {
     const context = input === undefined ? undefined : readContext(input);
-    const problems = findChainProblems(this.#steps, tools instanceof Runtime || tools instanceof RuntimeSession ? tools.registry : tools, context);
+    const problems = findChainProblems(
+      this.#steps,
+      tools instanceof Runtime || tools instanceof RuntimeSession ? tools.registry : tools,
+      context,
+    );
     return problems.length === 0 ? { valid: true } : { valid: false, problems };
   }
 
@@ -146,7 +150,9 @@ export class Chain {
       maxAttempts: 1,
       ...tool,
       composite: true,
-      execute: markOnlyMakesCalls((input: JsonObject, context: ToolContext) => executeChain(steps, { input, context, stopOnFailure, answerKey })),
+      execute: markOnlyMakesCalls((input: JsonObject, context: ToolContext) =>
+        executeChain(steps, { input, context, stopOnFailure, answerKey }),
+      ),
     };
   }
 

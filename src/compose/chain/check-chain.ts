@@ -4,7 +4,7 @@ import { ToolError } from "../../core/error.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { checkInput } from "../sequence/check-input.ts";
 import { createToolFinder, type FoundTool, type SequenceTool } from "../sequence/sequence-tools.ts";
-import { KnownContext } from "./check-paths.ts";
+import { KnownContext } from "./known-context.ts";
 import type { ReadStep } from "./chain-step.ts";
 
 /** A problem of a chain, and its place. */

@@ -1,12 +1,12 @@
 /** Runs the steps of a chain one after the other, adding their outputs to a context. */
 import type { ToolCall } from "../../core/call.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { wasBlockedByStore } from "../../core/kept-from-starting.ts";
+import { wasBlockedByStore } from "../../core/not-started-error.ts";
 import { followSteps, describeOutline } from "../../core/base/json-steps.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
 import { roundMs } from "../../core/system-ports.ts";
 import type { WholeResult } from "../../policy/results/large-result-store.ts";
-import { describeMissingPath } from "./check-paths.ts";
+import { describeMissingPath } from "./known-context.ts";
 import type { ArgumentSource, ChainStep, ReadStep } from "./chain-step.ts";
 
 /** The result of a chain. It is JSON. */

@@ -12,9 +12,9 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { addUsage, NO_USAGE, type LoopResult } from "../loop-result.ts";
 import { modelTools } from "../prompt/model-tools.ts";
 import { providerToolsIn, toolsOfProviderCall } from "../provider-calls.ts";
-import { endedCallResults, toolsReadByEvent } from "./called-tools.ts";
-import { readDelegateSpending } from "./delegated-usage.ts";
-import { toolsReadByDelegates } from "./read-by-delegates.ts";
+import { endedCallResults, toolsReadByEvent } from "./tools-read-by-event.ts";
+import { readDelegateSpending } from "./delegate-spending.ts";
+import { toolsReadByDelegates } from "./tools-read-by-delegates.ts";
 import { STOP_REASONS, type StopReason } from "../stop-reason.ts";
 
 /** Stop reasons after which the delegate has done its task. */

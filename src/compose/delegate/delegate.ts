@@ -30,7 +30,7 @@ import {
   type DelegateOptions,
 } from "./delegate-options.ts";
 import { DelegateReport } from "./delegate-report.ts";
-import { registerDelegate } from "./read-by-delegates.ts";
+import { registerDelegate } from "./tools-read-by-delegates.ts";
 import { sharedContext } from "./shared-context.ts";
 
 const DEFAULT_MAX_RUNNING = 3;

@@ -2,7 +2,7 @@
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { describeThrown, ToolError } from "../../core/error.ts";
-import { packageLoadError } from "../../core/late-package.ts";
+import { packageLoadError } from "../../core/lazy-package.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -12,7 +12,7 @@ import { callerVisibility, portsOf, registryOf, sessionOfContext } from "../../c
 import { visibleTools } from "../../policy/visibility.ts";
 import type { ProgramEnd, ProgramLimits, ThrownInProgram } from "../../processes/program/thread-messages.ts";
 import { PROGRAM_TOOL, type ProgramOffer } from "../../registry/program-offer.ts";
-import { withProgramSlot } from "./nested-programs.ts";
+import { withProgramSlot } from "./program-slots.ts";
 import { runProgram, type ProgramOutcome } from "./run-program.ts";
 
 export interface ProgramInput {
@@ -107,7 +107,9 @@ function buildAnswer({ end, log, results, unawaited }: ProgramOutcome, limits: P
 /** Describes calls that the program did not wait for, on purpose (`Promise.race`) or not: code after them never ran, and errors are lost. */
 function unawaitedNote(results: readonly ToolResult[], unawaited: readonly number[]): string | undefined {
   if (unawaited.length === 0) return undefined;
-  const listed = unawaited.slice(0, MAX_LISTED_CALLS).flatMap((index) => (results[index] === undefined ? [] : [formatCallResult(results[index], index)]));
+  const listed = unawaited
+    .slice(0, MAX_LISTED_CALLS)
+    .flatMap((index) => (results[index] === undefined ? [] : [formatCallResult(results[index], index)]));
   return `The program ended without waiting for ${plural(unawaited.length, "call")}: they were made, but their answers were not used. Await those whose answers matter, including those made inside a function: await main(), await Promise.all(items.map(async …)). ${listed.join(" ")}`;
 }
 
@@ -143,7 +145,8 @@ function readReturned(text: string, options: FailureDetails): JsonValue {
 
 function toFailureError(end: Failure, outcome: Pick<ProgramOutcome, "log" | "results">, limits: ProgramLimits): ToolError {
   const options = failureDetails(outcome);
-  if (end.kind === "missing") return packageLoadError({ name: "quickjs-emscripten", need: "programs written by models need it" }, end.message);
+  if (end.kind === "missing")
+    return packageLoadError({ name: "quickjs-emscripten", need: "programs written by models need it" }, end.message);
   if (end.kind === "limit") return limitReachedError(end.limit, limits, options);
   if (end.kind === "invalid")
     return new ToolError("invalid_input", `The program has a syntax error${formatPlace(end)}: ${end.message}.`, {

@@ -57,7 +57,10 @@ export function programToolset(options: ProgramToolsetOptions = {}): Toolset {
   if (mode !== "beside" && mode !== "only")
     throw new ToolError("invalid_argument", `The mode of programToolset() must be "beside" or "only", not ${quoteValue(mode)}.`);
   if (approve !== "calls" && approve !== "whole")
-    throw new ToolError("invalid_argument", `The option approve of programToolset() must be "calls" or "whole", not ${quoteValue(approve)}.`);
+    throw new ToolError(
+      "invalid_argument",
+      `The option approve of programToolset() must be "calls" or "whole", not ${quoteValue(approve)}.`,
+    );
   checkNumber(maxDeclarationChars, "maxDeclarationChars of programToolset()", COUNT);
   const limit = (key: keyof ProgramLimits): number => {
     checkNumber(options[key], `${key} of programToolset()`, PROGRAM_LIMITS[key]);

@@ -7,7 +7,7 @@ import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ProgramThread } from "../../processes/program/program-thread.ts";
 import type { ProgramCall, ProgramEnd, ProgramStart, SettledCall, ToThread } from "../../processes/program/thread-messages.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { wholeResult } from "../sequence/whole-result.ts";
 
 /** Maximum number of calls of one program that run at a time; further ones wait. */

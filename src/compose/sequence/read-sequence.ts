@@ -1,5 +1,5 @@
 /** Parses the calls of a sequence, which may be untrusted, and reports malformed ones. */
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { describeThrown } from "../../core/error.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -30,7 +30,11 @@ export function readSequence(sequence: unknown, options: ReadOptions): ReadSeque
     if (!Array.isArray(sequence))
       reader.addProblem({ reason: "malformed", index: -1, message: "A sequence is an array of calls.", hint: CALL_FORM_HINT });
     else if (sequence.length > MAX_CALLS)
-      reader.addProblem({ reason: "malformed", index: -1, message: `The sequence has ${sequence.length} calls; ${MAX_CALLS} is the limit.` });
+      reader.addProblem({
+        reason: "malformed",
+        index: -1,
+        message: `The sequence has ${sequence.length} calls; ${MAX_CALLS} is the limit.`,
+      });
     else for (let index = 0; index < sequence.length; index++) reader.readEntry(sequence, index);
   } catch (thrown: unknown) {
     reader.addProblem({ reason: "malformed", index: -1, message: `The sequence cannot be read: ${describeThrown(thrown)}` });
@@ -79,7 +83,8 @@ class SequenceReader implements ReadSequence {
   }
 
   #readCall(raw: JsonValue, index: number): SequenceCall | undefined {
-    if (!isJsonObject(raw)) return this.addProblem({ reason: "malformed", index, message: `Call ${index} is not an object.`, hint: CALL_FORM_HINT });
+    if (!isJsonObject(raw))
+      return this.addProblem({ reason: "malformed", index, message: `Call ${index} is not an object.`, hint: CALL_FORM_HINT });
     const id = this.#readId(raw, index);
     this.#checkKeys(raw, index);
     const name = this.#readName(raw, index);
@@ -106,7 +111,11 @@ class SequenceReader implements ReadSequence {
     const first = this.ids.get(bare);
     if (first === undefined) this.ids.set(bare, index);
     else
-      this.addProblem({ reason: "duplicate_id", index, message: `Call ${index} has the same id as call ${first}: ${JSON.stringify(bare)}.` });
+      this.addProblem({
+        reason: "duplicate_id",
+        index,
+        message: `Call ${index} has the same id as call ${first}: ${JSON.stringify(bare)}.`,
+      });
     return id;
   }
 
@@ -138,6 +147,11 @@ class SequenceReader implements ReadSequence {
       return this.addProblem({ reason: "missing_arguments", index, message: `Call ${index} has no arguments.`, hint });
     }
     if (isJsonObject(input)) return input;
-    return this.addProblem({ reason: "malformed", index, message: `The arguments of call ${index} are not an object.`, hint: CALL_FORM_HINT });
+    return this.addProblem({
+      reason: "malformed",
+      index,
+      message: `The arguments of call ${index} are not an object.`,
+      hint: CALL_FORM_HINT,
+    });
   }
 }

@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { describeMissingStep, followSteps, matchAt, parseStepAt } from "../../core/base/json-steps.ts";
-import { truncateText } from "../../core/base/short-text.ts";
+import { truncateText } from "../../core/base/truncate-text.ts";
 
 export interface ReferenceSyntax {
   /** Whether references end with a dollar sign, as NESTFUL writes them: `$var1.geoId$`. Keys may then hold spaces. @default false */
@@ -92,7 +92,11 @@ export class ReferenceReader {
     if (AMOUNT.test(text.slice(start, end + 2))) return undefined;
     const steps: (string | number)[] = [];
     const name = this.#closingDollar ? SPACED_NAME : NAME;
-    for (let next = parseStepAt(text, end, name); next !== undefined && next.end - start < MAX_LENGTH; next = parseStepAt(text, end, name)) {
+    for (
+      let next = parseStepAt(text, end, name);
+      next !== undefined && next.end - start < MAX_LENGTH;
+      next = parseStepAt(text, end, name)
+    ) {
       steps.push(next.step);
       ({ end } = next);
     }

@@ -3,7 +3,7 @@ import { declaresNoWrites } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkArgument } from "../../core/check-argument.ts";
 import type { Tool } from "../../core/tool.ts";
-import { missingToolError } from "../../registry/missing-tool.ts";
+import { missingToolError } from "../../registry/missing-tool-error.ts";
 import { findNearNames } from "../../core/base/near-names.ts";
 import { Registry } from "../../registry/registry.ts";
 import { compileSchema, type Validator } from "../../schema/compile-schema.ts";

@@ -1,7 +1,7 @@
 /** Makes the enrichments of a configuration, and applies them to its tools before the runtime gets these. */
 import type { ModelListeners } from "./model-listeners.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { collectReply, endedWell, type Model } from "../../core/model.ts";
 import type { Engine } from "../../core/engine.ts";

@@ -46,7 +46,9 @@ export async function makeEngine(name: string, config: EngineConfig, context: En
     case "mcp": {
       const server = mergeServers(config, target);
       const { isolation, start, openTimeoutMs } = config;
-      return server === undefined ? undefined : createMcpEngine({ ...omitUndefined({ isolation, start, openTimeoutMs }), ...server }, context);
+      return server === undefined
+        ? undefined
+        : createMcpEngine({ ...omitUndefined({ isolation, start, openTimeoutMs }), ...server }, context);
     }
     case "rest": {
       const service = { ...config.service, ...target.service, secrets: { ...config.service.secrets, ...target.service?.secrets } };
@@ -92,7 +94,11 @@ async function orUnusableEngine({ name, kind, key, context }: EngineDescription,
   }
 }
 
-async function makeExtensionEngine(name: string, { engineType, options, isolation }: OtherEngineConfig, context: EngineContext): Promise<Engine> {
+async function makeExtensionEngine(
+  name: string,
+  { engineType, options, isolation }: OtherEngineConfig,
+  context: EngineContext,
+): Promise<Engine> {
   const make = context.extensions.engine(engineType);
   if (make === undefined)
     return unusableEngine(name, engineType, {
@@ -101,7 +107,8 @@ async function makeExtensionEngine(name: string, { engineType, options, isolatio
     });
   const extensionContext: ExtensionContext = { name, folder: context.folder, resolve: context.resolve, engine: undefined };
   try {
-    const engine = isolation === undefined ? await make(options, extensionContext) : perSession(toSyncFactory(make, options, extensionContext));
+    const engine =
+      isolation === undefined ? await make(options, extensionContext) : perSession(toSyncFactory(make, options, extensionContext));
     if (typeof engine?.call !== "function") throw new ToolError("invalid_config", "its factory returned no engine.");
     return engine;
   } catch (thrown: unknown) {

@@ -25,7 +25,10 @@ export class CodeBinder {
   async bind({ tool, file, module, folder }: DescribedTool): Promise<Tool> {
     const name = JSON.stringify(tool.name);
     if (module === undefined)
-      return this.#withMissingHandler(tool, `The tool ${name} of ${file} has no code: set module in its descriptor to the file that exports it.`);
+      return this.#withMissingHandler(
+        tool,
+        `The tool ${name} of ${file} has no code: set module in its descriptor to the file that exports it.`,
+      );
     try {
       const bindings = findBindings(await moduleExports(module, folder));
       const bound = bindings.get(tool.name);

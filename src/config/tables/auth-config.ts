@@ -188,7 +188,11 @@ function readBasicPair(table: TableReader, { variables }: ReadContext): Extract<
     return undefined;
   }
   const place = [...table.path, "basic_auth"];
-  return { type: "basic", username: variables.resolveSent(username, [...place, 0]), password: variables.resolveSent(password, [...place, 1]) };
+  return {
+    type: "basic",
+    username: variables.resolveSent(username, [...place, 0]),
+    password: variables.resolveSent(password, [...place, 1]),
+  };
 }
 
 function secretReader(table: TableReader, { variables }: ReadContext): Secret {

@@ -1,6 +1,6 @@
 /** Reads the tables with settings of the policies, checked as the policies do. */
 import { formatForOperator } from "../../core/error.ts";
-import type { ApprovalSettings } from "../../policy/approval/approval.ts";
+import type { ApprovalSettings } from "../../policy/approval/approval-gate.ts";
 import type { CircuitSettings } from "../../policy/attempts/circuit.ts";
 import { createNameMatcher, type PermissionRules } from "../../policy/permission.ts";
 import type { CacheOptions } from "../../policy/cache/result-cache.ts";

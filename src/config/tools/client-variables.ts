@@ -80,7 +80,10 @@ export class ClientVariables {
     return this.#translateAsked(asked, { written, place, why: "is a value that the client asks a person for, which is not done here" });
   }
 
-  #translateAsked(asked: string, { written, place, why }: { readonly written: string; readonly place: KeyPath; readonly why: string }): string {
+  #translateAsked(
+    asked: string,
+    { written, place, why }: { readonly written: string; readonly place: KeyPath; readonly why: string },
+  ): string {
     const { notes, problems } = this.#options;
     if (this.#options.asked === "keep") return written;
     if (this.#options.asked === "refuse") {

@@ -212,7 +212,9 @@ class DescriptorLoader {
       if (tool !== undefined) tools.push(tool);
     }
     const common = { ...this.#options.toolset, defaults: { ...this.#options.toolset?.defaults, ...defaults } };
-    return [{ ...common, name, ...(description === undefined ? {} : { description }), tools: this.#removeDuplicates(tools, descriptor, at.log) }];
+    return [
+      { ...common, name, ...(description === undefined ? {} : { description }), tools: this.#removeDuplicates(tools, descriptor, at.log) },
+    ];
   }
 
   /** Undefined for a tool that is left out. */

@@ -6,7 +6,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { systemErrorCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import { plural } from "../../core/base/wording.ts";
 
 const ENDINGS = [".ts", ".mts", ".js", ".mjs"];

@@ -7,7 +7,7 @@ import { homeFolder, isFullyQualifiedPath } from "../../documents/home-folder.ts
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { systemErrorCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import type { Tool } from "../../core/tool.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 import type { ToolMemory } from "../../engine/known-tools.ts";

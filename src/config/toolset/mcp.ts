@@ -16,7 +16,7 @@ import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { TableReader } from "../table-reader.ts";
 import type { BuildContext, CommonConfig, ConnectionConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
-import { findRenameProblems, type Rename } from "../../engine/renamed-tools.ts";
+import { findRenameProblems, type Rename } from "../../engine/rename-tools.ts";
 
 export type McpConfig = CommonConfig & ConnectionConfig & McpServer & { readonly type: "mcp" };
 

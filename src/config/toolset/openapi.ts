@@ -58,7 +58,8 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
     exclude: readFilter(table, "exclude"),
     auth: readRestAuth(table, context),
     headers: headers === undefined ? undefined : variables.resolveAllSent(headers, [...table.path, "headers"]),
-    documentHeaders: documentHeaders === undefined ? undefined : variables.resolveAllSent(documentHeaders, [...table.path, "documentHeaders"]),
+    documentHeaders:
+      documentHeaders === undefined ? undefined : variables.resolveAllSent(documentHeaders, [...table.path, "documentHeaders"]),
     effects: table.section("effects", readEffectsByName),
     rename: readRename(table),
     trustExtensions: table.flag("trustExtensions"),

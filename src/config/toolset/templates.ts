@@ -12,7 +12,7 @@ import { programSettings, TIMEOUT_BOUNDS, type SandboxKind } from "../../toolset
 import type { ProgramRunner } from "../../toolsets/programs/program-runner.ts";
 import { filePath } from "../file-path.ts";
 import { readAuthorities, readTls } from "./mcp.ts";
-import { serverEnvironment } from "../../processes/process.ts";
+import { serverEnvironment } from "../../processes/server-process.ts";
 import { SANDBOXES, readSandbox, type SandboxConfig } from "./sandbox.ts";
 import { kindOf, type TableReader } from "../table-reader.ts";
 import { toolFromFile } from "../tools/tool-from-file.ts";

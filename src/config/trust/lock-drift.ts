@@ -4,7 +4,7 @@ import type { Tool } from "../../core/tool.ts";
 import { definitionDiff } from "../../trust/definition-diff.ts";
 import { comparePinned, compareText, pinTool } from "../../trust/pinned-tool.ts";
 import type { LockData, PinnedTool, PinnedToolset, ServerClaim } from "../../trust/pinned-tool.ts";
-import { quoteExcerpt } from "../../core/base/visible-text.ts";
+import { quoteExcerpt } from "../../core/base/escape-invisible.ts";
 import { readDefinition } from "../../schema/definition-fingerprint.ts";
 
 /** The current state of a toolset. */
@@ -120,5 +120,7 @@ function serverOf(tools: readonly Tool[]): ServerClaim | undefined {
 }
 
 function serverText(server: ServerClaim | undefined): string {
-  return server === undefined ? "one that did not identify itself" : `${quoteExcerpt(server.name, 100)} ${quoteExcerpt(server.version, 60)}`;
+  return server === undefined
+    ? "one that did not identify itself"
+    : `${quoteExcerpt(server.name, 100)} ${quoteExcerpt(server.version, 60)}`;
 }

@@ -1,16 +1,16 @@
 /** Reads and writes `haft.lock`: the approved definitions of third-party tools. */
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { checkString } from "../../core/check-argument.ts";
 import { isJsonArray, isJsonObject, formatJsonPath, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { systemErrorCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 import { comparePinned, compareText } from "../../trust/pinned-tool.ts";
 import type { LockData, PinnedField, PinnedTool, PinnedToolset, ServerClaim } from "../../trust/pinned-tool.ts";
-import { escapeInvisibleJson } from "../../core/base/visible-text.ts";
+import { escapeInvisibleJson } from "../../core/base/escape-invisible.ts";
 import { DEFINITION_FIELDS, fieldHash, fingerprintOf, type DefinitionField } from "../../schema/definition-fingerprint.ts";
 import { replaceFile } from "../../documents/replace-file.ts";
 
@@ -112,7 +112,8 @@ class LockReader {
 
   read(value: JsonValue): LockData {
     const root = this.#object(value, []);
-    if (getOwn(root, "format") !== FORMAT) throw this.#wrong(["format"], `must be ${JSON.stringify(FORMAT)}: this is not a lock file of Haft`);
+    if (getOwn(root, "format") !== FORMAT)
+      throw this.#wrong(["format"], `must be ${JSON.stringify(FORMAT)}: this is not a lock file of Haft`);
     const version = getOwn(root, "version");
     if (version !== VERSION) throw this.#wrong(["version"], `is ${JSON.stringify(version)}; this version of Haft reads ${VERSION}`);
     this.#onlyKeys(root, ["format", "version", "toolsets"], []);
@@ -137,7 +138,10 @@ class LockReader {
   #server(value: JsonValue, path: Path): ServerClaim {
     const table = this.#object(value, path);
     this.#onlyKeys(table, ["name", "version"], path);
-    return { name: this.#text(getOwn(table, "name"), [...path, "name"]), version: this.#text(getOwn(table, "version"), [...path, "version"]) };
+    return {
+      name: this.#text(getOwn(table, "name"), [...path, "name"]),
+      version: this.#text(getOwn(table, "version"), [...path, "version"]),
+    };
   }
 
   #tool(value: JsonValue, path: Path): PinnedTool {

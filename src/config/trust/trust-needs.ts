@@ -68,7 +68,10 @@ function listStarted(toolset: ToolsetConfig): readonly string[] {
   );
 }
 
-async function readDescriptorsToTrust(toolset: ToolsetConfig, { folder, environment, config }: LoadedConfig): ReturnType<typeof descriptorsToTrust> {
+async function readDescriptorsToTrust(
+  toolset: ToolsetConfig,
+  { folder, environment, config }: LoadedConfig,
+): ReturnType<typeof descriptorsToTrust> {
   if (!toolset.enabled || toolset.type !== "descriptors") return [];
   try {
     const allowedInPaths = new Set(config.allowVariables);

@@ -1,10 +1,10 @@
 /** Computes and applies differences between JSON values: RFC 6902 with `add`, `replace` and `remove`. */
-import { getOwn } from "./own.ts";
+import { getOwn } from "./get-own.ts";
 import { ToolError } from "../error.ts";
 import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 import { escapePointerStep, unescapePointerStep } from "./json-pointer.ts";
 import { describeValueType } from "./wording.ts";
-import { firstChars } from "./short-text.ts";
+import { firstChars } from "./truncate-text.ts";
 
 /** Steps in the order they are applied. A path is a JSON Pointer (RFC 6901); the empty path is the whole value. */
 export type JsonPatch = readonly JsonPatchStep[];

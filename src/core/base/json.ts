@@ -2,7 +2,7 @@
 import { isInstanceOfClass, findOpaqueProblem } from "./class-instance.ts";
 import { ToolError, type ToolErrorOptions } from "../error.ts";
 import type { JsonLimits } from "./json-limits.ts";
-import { firstChars } from "./short-text.ts";
+import { firstChars } from "./truncate-text.ts";
 
 /** A JSON value that contains no other. */
 export type JsonPrimitive = string | number | boolean | null;

@@ -3,9 +3,9 @@ import { ToolError } from "../error.ts";
 import type { JsonLimits } from "./json-limits.ts";
 import type { JsonValue } from "./json.ts";
 import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS } from "./json.ts";
-import { findStringEnd, parseExactly } from "./exact-json.ts";
-import { findJsonProblem } from "./json-fault.ts";
-import { shortenNumber } from "./short-text.ts";
+import { findStringEnd, parseExactly } from "./parse-exactly.ts";
+import { findJsonProblem } from "./json-problem.ts";
+import { shortenNumber } from "./truncate-text.ts";
 
 export interface ParseOptions extends JsonLimits {
   /** How integers with more digits than a double can hold are read: `"string"` as a string, `"round"` as the nearest number. @default "refuse" */
@@ -121,10 +121,20 @@ function scanNumber(text: string, start: number, refuseLong: boolean): number {
   const literal = text.slice(start, end);
   const number = Number(literal);
   if (number === Infinity || number === -Infinity) {
-    throw invalidJsonError(text, start, `the number ${shortenNumber(literal)} is too large`, "Send it as a string, or as a number below 1.8e308.");
+    throw invalidJsonError(
+      text,
+      start,
+      `the number ${shortenNumber(literal)} is too large`,
+      "Send it as a string, or as a number below 1.8e308.",
+    );
   }
   if (refuseLong && integer && !Number.isSafeInteger(number) && String(number) !== literal) {
-    throw invalidJsonError(text, start, `the integer ${shortenNumber(literal)} would lose digits`, `Send it as a string: "${shortenNumber(literal)}".`);
+    throw invalidJsonError(
+      text,
+      start,
+      `the integer ${shortenNumber(literal)} would lose digits`,
+      `Send it as a string: "${shortenNumber(literal)}".`,
+    );
   }
   return end;
 }

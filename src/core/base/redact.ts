@@ -20,7 +20,9 @@ export function createRedactor(environment: Readonly<Record<string, string>> = {
     .toSorted(([, one], [, other]) => other.length - one.length);
   return (text) => {
     const whole = secrets.reduce((redacted, [name, value]) => redacted.replaceAll(value, () => `[${name}]`), text);
-    return whole.includes(TRUNCATION_MARK) ? secrets.reduce((redacted, [name, value]) => redactTruncated(redacted, value, `[${name}]`), whole) : whole;
+    return whole.includes(TRUNCATION_MARK)
+      ? secrets.reduce((redacted, [name, value]) => redactTruncated(redacted, value, `[${name}]`), whole)
+      : whole;
   };
 }
 

@@ -27,7 +27,9 @@ const SOUNDS_LIKE_A_CONSONANT = /^(?:uint|uni|use|one\b|eu)/iu;
 
 /** Returns the words with their article: `an array`, `a string`, `an A`, `a User`. */
 export function withArticle(words: string): string {
-  const isVowel = SPELLED_OUT.test(words) ? SPOKEN_WITH_VOWEL.test(words) : /^[aeiou]/iu.test(words) && !SOUNDS_LIKE_A_CONSONANT.test(words);
+  const isVowel = SPELLED_OUT.test(words)
+    ? SPOKEN_WITH_VOWEL.test(words)
+    : /^[aeiou]/iu.test(words) && !SOUNDS_LIKE_A_CONSONANT.test(words);
   return `${isVowel ? "an" : "a"} ${words}`;
 }
 

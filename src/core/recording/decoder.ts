@@ -18,7 +18,11 @@ const SUM_LENGTH = `,"sum":"${"0".repeat(64)}"}`.length;
 const MAY_HAVE_REFERENCE = /\$|\\u0024/u;
 
 const HASH = textMatching(/^[0-9a-f]{64}$/u, "a SHA-256 in hex");
-const HEADER = shape({ haft: oneOf(["recording"]), sessionId: textOfLength(1, MAX_ID_LENGTH), exportedAt: numberBetween(-8.64e15, 8.64e15) });
+const HEADER = shape({
+  haft: oneOf(["recording"]),
+  sessionId: textOfLength(1, MAX_ID_LENGTH),
+  exportedAt: numberBetween(-8.64e15, 8.64e15),
+});
 const BODY = shape({ body: HASH, text: anyText, part: optional(count), parts: optional(count) });
 const LARGE = shape({ large: HASH });
 const END = shape({ end: shape({ events: count }) });
@@ -58,7 +62,9 @@ export class RecordingDecoder {
     if (problem !== undefined) throw this.#corruptError(`this is not a recording of Haft: ${describeProblem(problem)}`, FIRST_LINE);
     const version = header["version"];
     if (version !== RECORDING_VERSION) {
-      throw this.#corruptError(`the recording is of version ${JSON.stringify(version)}; this version of Haft reads version ${RECORDING_VERSION}`);
+      throw this.#corruptError(
+        `the recording is of version ${JSON.stringify(version)}; this version of Haft reads version ${RECORDING_VERSION}`,
+      );
     }
     this.#verify(line);
     return Object.freeze({ sessionId: String(header["sessionId"]), exportedAt: Number(header["exportedAt"]) });

@@ -1,5 +1,5 @@
 /** Splits the text of a recording, which comes in chunks of any size, into lines; buffers at most one line. */
-import { detachText } from "../base/detached-text.ts";
+import { detachText } from "../base/detach-text.ts";
 import type { RecordingDecoder } from "./decoder.ts";
 import { MAX_LINE_CHARS } from "./format.ts";
 

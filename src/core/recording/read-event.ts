@@ -130,7 +130,9 @@ const result = allOf(
 );
 
 function checkErrorPresent({ status, error }: JsonObject): ReturnType<ShapeCheck> {
-  return status === "ok" || error !== undefined ? undefined : shapeProblem(`the error of a result that is ${String(status)}`, error, ".error");
+  return status === "ok" || error !== undefined
+    ? undefined
+    : shapeProblem(`the error of a result that is ${String(status)}`, error, ".error");
 }
 
 const spokenContent: ShapeCheck = (value) => (typeof value === "string" ? undefined : content(value));
@@ -161,7 +163,12 @@ const timing = arrayOf(
     slot: shape(span),
     backoff: shape(span),
     lock: shape({ ...span, holders: ids }),
-    attempt: shape({ ...span, error: optional(oneOf(Object.keys(ERROR_CODES))), abandoned: optional(anyBoolean), lateMs: optional(duration) }),
+    attempt: shape({
+      ...span,
+      error: optional(oneOf(Object.keys(ERROR_CODES))),
+      abandoned: optional(anyBoolean),
+      lateMs: optional(duration),
+    }),
   }),
 );
 
@@ -212,7 +219,15 @@ const FIELDS = {
   },
   "call-intent": { ...CALL_FIELDS, toolName: name, input: anyObject, idempotencyKey: id },
   "call-remote": { ...CALL_FIELDS, toolName: name, remoteId: id },
-  "approval-ask": { ...CALL_FIELDS, toolName: name, approvalId: id, digest: id, input: anyObject, reason: anyText, expiresAt: optional(at) },
+  "approval-ask": {
+    ...CALL_FIELDS,
+    toolName: name,
+    approvalId: id,
+    digest: id,
+    input: anyObject,
+    reason: anyText,
+    expiresAt: optional(at),
+  },
   "approval-answer": {
     ...CALL_FIELDS,
     toolName: name,

@@ -1,8 +1,8 @@
 /** The state of an agent as a coloured word. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
-import { Badge, type Tone } from "../show/parts.tsx";
-import { formatPlural } from "../show/words.ts";
+import { Badge, type Tone } from "../show/basic-components.tsx";
+import { formatPlural } from "../show/format.ts";
 
 export type Agent = AnswerOf<"getAgent">;
 

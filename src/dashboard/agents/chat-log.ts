@@ -1,6 +1,6 @@
 /** A conversation with its calls in their place: below the message that made them. */
 import type { LogEvent, LogEventOf } from "../server/log-event.ts";
-import type { TimelineEntry } from "../timeline/entry.ts";
+import type { TimelineEntry } from "../timeline/timeline-entry.ts";
 import { SessionLog, formatContent } from "../timeline/session-log.ts";
 
 /** Maximum number of characters of a message that are shown. */

@@ -2,12 +2,12 @@
 import { useEffect, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { approvalPath, sessionPath } from "../show/address.ts";
-import { UntrustedText, JsonBlock, ToolName } from "../show/inert.tsx";
-import { Badge } from "../show/parts.tsx";
-import { formatTime, formatPlural, formatDuration } from "../show/words.ts";
+import { UntrustedText, JsonBlock, ToolName } from "../show/untrusted-text.tsx";
+import { Badge } from "../show/basic-components.tsx";
+import { formatTime, formatPlural, formatDuration } from "../show/format.ts";
 import { callName, callState, type CallEntry } from "../timeline/call-entry.ts";
-import { ORIGIN_LABELS, describeCallState } from "../timeline/origins.ts";
-import type { MessageEntry } from "../timeline/entry.ts";
+import { ORIGIN_LABELS, describeCallState } from "../timeline/call-labels.ts";
+import type { MessageEntry } from "../timeline/timeline-entry.ts";
 import type { SessionLog } from "../timeline/session-log.ts";
 
 export function ChatMessage({ entry: { role, text, at, voided } }: { readonly entry: MessageEntry }): ReactNode {

@@ -4,13 +4,13 @@ import { useEffect, useRef, useState, type ReactNode, type RefObject } from "rea
 import { Link } from "wouter";
 import type { BodyOf } from "../../client/client.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { useConnection, useHasScope } from "../server/use-server.ts";
+import { useConnection, useHasScope } from "../server/use-connection.ts";
 import { sessionPath, useGo } from "../show/address.ts";
-import { SelectField } from "../show/choice.tsx";
-import { UntrustedText, JsonBlock, ToolName } from "../show/inert.tsx";
+import { SelectField } from "../show/select-field.tsx";
+import { UntrustedText, JsonBlock, ToolName } from "../show/untrusted-text.tsx";
 import { Panel } from "../show/panel.tsx";
-import { Badge, Fact, Notice, Section } from "../show/parts.tsx";
-import { formatFullTime, formatPlural } from "../show/words.ts";
+import { Badge, Fact, Notice, Section } from "../show/basic-components.tsx";
+import { formatFullTime, formatPlural } from "../show/format.ts";
 import type { Approval } from "./approval.ts";
 import { PreviewView } from "./preview-view.tsx";
 
@@ -69,7 +69,8 @@ function useDecide(): UseMutationResult<void, Error, Decision> {
       const body = { decisions: calls.map(({ callId, digest }) => ({ ...verdict, callId, digest })) };
       const { decisions } = await client.call("decideApprovals", { body });
       const ineffective = decisions.filter(({ decided }) => !decided).length;
-      if (ineffective > 0) throw new Error(`This answer had no effect on ${formatPlural(ineffective, "call")} of ${calls.length}, which no longer waited.`);
+      if (ineffective > 0)
+        throw new Error(`This answer had no effect on ${formatPlural(ineffective, "call")} of ${calls.length}, which no longer waited.`);
     },
     onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
   });
@@ -81,7 +82,12 @@ interface QuestionProps {
   readonly deciding: UseMutationResult<void, Error, Decision>;
 }
 
-function ApprovalDetails({ approval, others, deciding, frame }: QuestionProps & { readonly frame: RefObject<HTMLElement | null> }): ReactNode {
+function ApprovalDetails({
+  approval,
+  others,
+  deciding,
+  frame,
+}: QuestionProps & { readonly frame: RefObject<HTMLElement | null> }): ReactNode {
   const may = useHasScope();
   useEffect(
     () => () => {

@@ -2,13 +2,13 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { useNow } from "../server/now.ts";
+import { useNow } from "../server/use-now.ts";
 import { ReadState } from "../server/read-failure.tsx";
-import { useConnection } from "../server/use-server.ts";
+import { useConnection } from "../server/use-connection.ts";
 import { approvalPath, useQueryValue } from "../show/address.ts";
-import { UntrustedText, ToolName } from "../show/inert.tsx";
-import { TimeAgo, Notice, ScreenHeader, SearchField } from "../show/parts.tsx";
-import { formatCount, containsWords } from "../show/words.ts";
+import { UntrustedText, ToolName } from "../show/untrusted-text.tsx";
+import { TimeAgo, Notice, ScreenHeader, SearchField } from "../show/basic-components.tsx";
+import { formatCount, containsWords } from "../show/format.ts";
 import { useListKeys } from "../show/use-list-keys.ts";
 import { useTitle } from "../show/use-title.ts";
 import type { Approval } from "./approval.ts";

@@ -1,8 +1,8 @@
 /** The changes that a call would make, found by simulating it. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
-import { UntrustedText, JsonBlock, TextBlock, ToolName } from "../show/inert.tsx";
-import { Badge } from "../show/parts.tsx";
+import { UntrustedText, JsonBlock, TextBlock, ToolName } from "../show/untrusted-text.tsx";
+import { Badge } from "../show/basic-components.tsx";
 
 type Preview = AnswerOf<"previewApproval">;
 type JsonChange = NonNullable<Preview["state"]>[number];

@@ -3,13 +3,13 @@ import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { AnswerOf, QueryInput } from "../../client/client.ts";
 import { ReadState } from "../server/read-failure.tsx";
-import { useConnection, useInfo } from "../server/use-server.ts";
+import { useConnection, useInfo } from "../server/use-connection.ts";
 import { useQueryValue } from "../show/address.ts";
-import { SelectField } from "../show/choice.tsx";
-import { UntrustedText } from "../show/inert.tsx";
-import { Notice, ScreenHeader, SearchField } from "../show/parts.tsx";
-import { formatPlural } from "../show/words.ts";
-import { useDebounced } from "../show/use-paused.ts";
+import { SelectField } from "../show/select-field.tsx";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { Notice, ScreenHeader, SearchField } from "../show/basic-components.tsx";
+import { formatPlural } from "../show/format.ts";
+import { useDebounced } from "../show/use-debounced.ts";
 import { useTitle } from "../show/use-title.ts";
 import { AuditTable } from "./audit-table.tsx";
 
@@ -101,7 +101,8 @@ function ScopeNotice(): ReactNode {
   if (info === undefined || info.principal.scopes.includes("admin")) return null;
   return (
     <p className="older muted">
-      These are the entries of <UntrustedText text={info.principal.name} maxLength={80} />. A key with the scope admin sees those of all principals.
+      These are the entries of <UntrustedText text={info.principal.name} maxLength={80} />. A key with the scope admin sees those of all
+      principals.
     </p>
   );
 }

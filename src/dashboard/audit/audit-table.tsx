@@ -2,12 +2,12 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import type { AnswerOf } from "../../client/client.ts";
-import { useNow } from "../server/now.ts";
+import { useNow } from "../server/use-now.ts";
 import { sessionPath } from "../show/address.ts";
-import { UntrustedText, ToolName } from "../show/inert.tsx";
+import { UntrustedText, ToolName } from "../show/untrusted-text.tsx";
 import { ListTable } from "../show/list-table.tsx";
-import { Badge, TimeAgo, type Tone } from "../show/parts.tsx";
-import { formatCount, formatDuration } from "../show/words.ts";
+import { Badge, TimeAgo, type Tone } from "../show/basic-components.tsx";
+import { formatCount, formatDuration } from "../show/format.ts";
 
 type Entry = AnswerOf<"listAudit">["entries"][number];
 
@@ -25,7 +25,9 @@ export function AuditTable({ entries }: { readonly entries: readonly Entry[] }):
             <Outcome entry={entry} />
           </td>
           <td className="wide-only muted">{"sessionId" in entry && <UntrustedText text={entry.sessionId} maxLength={60} />}</td>
-          <td className="number wide-only">{entry.type === "call" && entry.durationMs !== undefined && formatDuration(entry.durationMs)}</td>
+          <td className="number wide-only">
+            {entry.type === "call" && entry.durationMs !== undefined && formatDuration(entry.durationMs)}
+          </td>
           <td className="muted">
             <TimeAgo at={entry.at} now={now} />
           </td>

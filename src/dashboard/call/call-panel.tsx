@@ -1,15 +1,15 @@
 /** The details of one call: its input, its phases, its waits and its result. */
 import { useEffect, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
-import { useConnection, useConnectionState, useHasScope } from "../server/use-server.ts";
+import { useConnection, useConnectionState, useHasScope } from "../server/use-connection.ts";
 import { approvalPath, jobPath, replayPath, toolPath, useGo } from "../show/address.ts";
-import { UntrustedText, JsonBlock, ToolName } from "../show/inert.tsx";
-import { useLogLinks } from "../show/log-place.ts";
+import { UntrustedText, JsonBlock, ToolName } from "../show/untrusted-text.tsx";
+import { useLogLinks } from "../show/log-links.ts";
 import { Panel } from "../show/panel.tsx";
-import { Badge, CopyButton, Fact, Notice, Section } from "../show/parts.tsx";
-import { formatFullTime, formatDuration } from "../show/words.ts";
+import { Badge, CopyButton, Fact, Notice, Section } from "../show/basic-components.tsx";
+import { formatFullTime, formatDuration } from "../show/format.ts";
 import { callName, callState, type CallEntry } from "../timeline/call-entry.ts";
-import { ORIGIN_LABELS, describeCallState } from "../timeline/origins.ts";
+import { ORIGIN_LABELS, describeCallState } from "../timeline/call-labels.ts";
 import type { SessionLog } from "../timeline/session-log.ts";
 import { CancelAction } from "../server/cancel-action.tsx";
 import { toCurl, toTestCode, toTypeScript } from "./copy-as.ts";
@@ -34,7 +34,13 @@ export function CallPanel({ sessionId, callId, log }: PanelProps): ReactNode {
     frame.current?.scrollTo({ top: 0 }); // in braces, as browsers may return a promise, which React would call as a cleanup
   }, [callId]);
   return (
-    <Panel ref={frame} label="Call" subject="call" title={entry === undefined ? "Call" : <ToolName name={callName(entry)} />} onClose={close}>
+    <Panel
+      ref={frame}
+      label="Call"
+      subject="call"
+      title={entry === undefined ? "Call" : <ToolName name={callName(entry)} />}
+      onClose={close}
+    >
       {entry === undefined ? (
         <Notice isFailure title="This session has no such call.">
           <UntrustedText text={callId} maxLength={120} />

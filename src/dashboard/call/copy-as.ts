@@ -1,5 +1,5 @@
 /** A call as text that makes it again, without a key. */
-import { HIDDEN_CHARACTERS } from "../show/inert-text.ts";
+import { HIDDEN_CHARACTERS } from "../show/text-pieces.ts";
 
 export interface CopiedCall {
   readonly url: string;

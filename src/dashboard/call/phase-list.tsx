@@ -1,10 +1,10 @@
 /** The phases of a call in words: each wait with the calls that it was for, each attempt with how it ended. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { ToolName } from "../show/inert.tsx";
-import { useLogLinks } from "../show/log-place.ts";
-import { Section } from "../show/parts.tsx";
-import { formatDuration } from "../show/words.ts";
+import { ToolName } from "../show/untrusted-text.tsx";
+import { useLogLinks } from "../show/log-links.ts";
+import { Section } from "../show/basic-components.tsx";
+import { formatDuration } from "../show/format.ts";
 import { formatPhase } from "../timeline/bar.tsx";
 import { callName, type CallEntry, type Phase } from "../timeline/call-entry.ts";
 import type { SessionLog } from "../timeline/session-log.ts";

@@ -1,10 +1,10 @@
 /** A result: its output, its content parts, and the rest of a truncated output in ranges. */
 import { useState, type ReactNode } from "react";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { useConnection } from "../server/use-server.ts";
-import { UntrustedText, JsonBlock, TextBlock } from "../show/inert.tsx";
-import { Section } from "../show/parts.tsx";
-import { formatCount } from "../show/words.ts";
+import { useConnection } from "../server/use-connection.ts";
+import { UntrustedText, JsonBlock, TextBlock } from "../show/untrusted-text.tsx";
+import { Section } from "../show/basic-components.tsx";
+import { formatCount } from "../show/format.ts";
 import type { CallResult } from "../timeline/call-entry.ts";
 
 type Part = NonNullable<CallResult["content"]>[number];
@@ -102,7 +102,12 @@ function WholeOutput({ sessionId, callId, shownBytes, totalBytes }: WholeProps):
           </button>
         ) : (
           <>
-            <button type="button" className="button" disabled={part.from === 0} onClick={() => void readFrom(Math.max(0, part.from - RANGE))}>
+            <button
+              type="button"
+              className="button"
+              disabled={part.from === 0}
+              onClick={() => void readFrom(Math.max(0, part.from - RANGE))}
+            >
               Earlier
             </button>
             <button type="button" className="button" disabled={part.next >= part.total} onClick={() => void readFrom(part.next)}>

@@ -2,15 +2,21 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { sessionPath } from "../show/address.ts";
-import { ToolName } from "../show/inert.tsx";
-import { Badge, type Tone } from "../show/parts.tsx";
-import { formatPlural, formatDuration } from "../show/words.ts";
+import { ToolName } from "../show/untrusted-text.tsx";
+import { Badge, type Tone } from "../show/basic-components.tsx";
+import { formatPlural, formatDuration } from "../show/format.ts";
 import { useListKeys } from "../show/use-list-keys.ts";
-import { toComparable, compareCalls, type CallPair, type ComparedCall, type CallComparison } from "./align.ts";
+import { toComparable, compareCalls, type CallPair, type ComparedCall, type CallComparison } from "./align-calls.ts";
 import { isSameJson } from "./json-diff.ts";
 import { JsonDiffView } from "./json-diff-view.tsx";
 
-const TONES: Readonly<Record<CallComparison, Tone>> = { same: "good", changed: "warn", "not made": "plain", new: "busy", "no result": "plain" };
+const TONES: Readonly<Record<CallComparison, Tone>> = {
+  same: "good",
+  changed: "warn",
+  "not made": "plain",
+  new: "busy",
+  "no result": "plain",
+};
 const SHOWN = 300;
 
 interface CompareListProps {

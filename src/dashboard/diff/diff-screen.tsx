@@ -2,15 +2,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { useId, useState, type ReactNode } from "react";
 import { Link } from "wouter";
-import { describeFailure } from "../server/failure-of.ts";
-import { useConnection } from "../server/use-server.ts";
+import { describeFailure } from "../server/describe-failure.ts";
+import { useConnection } from "../server/use-connection.ts";
 import { diffPath, sessionPath, useQueryValue, useGo, type DiffQuery } from "../show/address.ts";
-import { UntrustedText } from "../show/inert.tsx";
-import { showHiddenCharacters } from "../show/inert-text.ts";
-import { Icon, Loading, Notice, Section } from "../show/parts.tsx";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { showHiddenCharacters } from "../show/text-pieces.ts";
+import { Icon, Loading, Notice, Section } from "../show/basic-components.tsx";
 import { useTitle } from "../show/use-title.ts";
-import type { Diff } from "../replay/run-steps.ts";
-import { alignCalls, type ComparedCall } from "./align.ts";
+import type { Diff } from "../replay/run-replay.ts";
+import { alignCalls, type ComparedCall } from "./align-calls.ts";
 import { CompareList } from "./compare-list.tsx";
 import { StateChanges } from "./state-changes.tsx";
 

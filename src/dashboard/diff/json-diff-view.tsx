@@ -1,7 +1,7 @@
 /** Two JSON values side by side, with their differences marked by sign and colour. */
 import { memo, useState, type ReactNode } from "react";
-import { showHiddenCharacters } from "../show/inert-text.ts";
-import { formatPlural } from "../show/words.ts";
+import { showHiddenCharacters } from "../show/text-pieces.ts";
+import { formatPlural } from "../show/format.ts";
 import { diffJsonLines, type DiffCell, type DiffRow } from "./json-diff.ts";
 
 const FIRST_LINES = 400;

@@ -1,6 +1,6 @@
 /** Two JSON values as lines side by side: common lines, and lines of only one side. Values are compared as JSON, with keys in any order. */
 import { isJsonObject } from "../../core/base/json.ts";
-import { truncateText } from "../show/inert-text.ts";
+import { truncateText } from "../show/text-pieces.ts";
 
 export interface DiffCell {
   readonly depth: number;

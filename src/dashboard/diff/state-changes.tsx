@@ -1,8 +1,8 @@
 /** The values of the state that differ, each with its differences. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
-import { UntrustedText } from "../show/inert.tsx";
-import { formatPlural } from "../show/words.ts";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { formatPlural } from "../show/format.ts";
 import { JsonDiffView } from "./json-diff-view.tsx";
 
 const SHOWN = 100;

@@ -1,9 +1,9 @@
 /** A conversation of another system as the log of a timeline. It has no times: each turn counts as one second. */
-import { firstCharacters } from "../show/inert-text.ts";
+import { firstCharacters } from "../show/text-pieces.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import type { LogEvent } from "../server/log-event.ts";
 import { SessionLog } from "../timeline/session-log.ts";
-import { parseTurn, type ImportedStep } from "./conversation.ts";
+import { parseTurn, type ImportedStep } from "./parse-conversation.ts";
 
 const TURN_MS = 1_000;
 const MAX_ID = 512;

@@ -1,7 +1,7 @@
 /** The page around a file if no key was given: for `haft open`, or before a server is asked for anything. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { Icon } from "../show/parts.tsx";
+import { Icon } from "../show/basic-components.tsx";
 import { HaftLogo } from "../shell/key-screen.tsx";
 import { ThemeButton } from "../shell/theme.tsx";
 

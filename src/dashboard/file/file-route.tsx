@@ -1,8 +1,8 @@
 /** The screen for files, loaded when it is first shown, and a hook for files that are dropped on any screen. */
 import { Suspense, useEffect, useRef, type ReactNode } from "react";
 import { useGo } from "../show/address.ts";
-import { lazyScreen } from "../show/late.ts";
-import { Loading } from "../show/parts.tsx";
+import { lazyScreen } from "../show/lazy-screen.ts";
+import { Loading } from "../show/basic-components.tsx";
 
 const Screen = lazyScreen(async () => (await import("./file-screen.tsx")).FileScreen);
 

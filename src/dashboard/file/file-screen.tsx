@@ -2,10 +2,10 @@
 import { useEffect, useRef, useSyncExternalStore, type ReactNode } from "react";
 import { CallPanel } from "../call/call-panel.tsx";
 import { useQueryValue } from "../show/address.ts";
-import { UntrustedText } from "../show/inert.tsx";
-import { showHiddenCharacters } from "../show/inert-text.ts";
-import { FileProvider } from "../show/log-place.ts";
-import { Badge, Loading, Notice, ScreenHeader, SearchField } from "../show/parts.tsx";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { showHiddenCharacters } from "../show/text-pieces.ts";
+import { FileProvider } from "../show/log-links.ts";
+import { Badge, Loading, Notice, ScreenHeader, SearchField } from "../show/basic-components.tsx";
 import { useTitle } from "../show/use-title.ts";
 import { SaveMenu } from "../timeline/save-menu.tsx";
 import { CallCounts, Timeline } from "../timeline/timeline-screen.tsx";

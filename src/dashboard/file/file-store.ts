@@ -1,6 +1,6 @@
 /** The file that is open in the page. It stays open while other screens are shown. */
 import { basePath, storageKey } from "../show/address.ts";
-import { renderPauseMs } from "../show/drawing-pace.ts";
+import { renderPauseMs } from "../show/render-pause.ts";
 import { openFile, type FileSource, type OpenedFile } from "./open-file.ts";
 
 export interface FileState {

@@ -5,11 +5,11 @@ import { ToolError } from "../../core/error.ts";
 import { RecordingDecoder } from "../../core/recording/decoder.ts";
 import { LineSplitter } from "../../core/recording/line-splitter.ts";
 import { waitForNextTask, SLICE_MS } from "../show/next-task.ts";
-import { formatCount } from "../show/words.ts";
+import { formatCount } from "../show/format.ts";
 import type { LogEvent } from "../server/log-event.ts";
 import { SessionLog } from "../timeline/session-log.ts";
 import { createConversationLog } from "./conversation-log.ts";
-import { findTurns } from "./conversation.ts";
+import { findTurns } from "./parse-conversation.ts";
 import { sha256 } from "./sha256.ts";
 
 /** One session or conversation of a file. */

@@ -51,7 +51,13 @@ function processBlock(state: Int32Array, view: DataView, at: number): void {
   let g = wordAt(state, 6);
   let h = wordAt(state, 7);
   for (let index = 0; index < 64; index++) {
-    const first = (h + (rotateRight(e, 6) ^ rotateRight(e, 11) ^ rotateRight(e, 25)) + ((e & f) ^ (~e & g)) + wordAt(K, index) + wordAt(MESSAGE_SCHEDULE, index)) | 0;
+    const first =
+      (h +
+        (rotateRight(e, 6) ^ rotateRight(e, 11) ^ rotateRight(e, 25)) +
+        ((e & f) ^ (~e & g)) +
+        wordAt(K, index) +
+        wordAt(MESSAGE_SCHEDULE, index)) |
+      0;
     const second = ((rotateRight(a, 2) ^ rotateRight(a, 13) ^ rotateRight(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
     h = g;
     g = f;

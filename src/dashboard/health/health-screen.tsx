@@ -4,11 +4,11 @@ import { useRef, type ReactNode } from "react";
 import { Link } from "wouter";
 import { formatProcessName, useFleet } from "../processes/use-fleet.ts";
 import { ReadState } from "../server/read-failure.tsx";
-import { useConnection, useInfo } from "../server/use-server.ts";
+import { useConnection, useInfo } from "../server/use-connection.ts";
 import { processPath } from "../show/address.ts";
-import { UntrustedText } from "../show/inert.tsx";
-import { Badge, Fact, ScreenHeader, Section } from "../show/parts.tsx";
-import { formatCount, formatDuration } from "../show/words.ts";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { Badge, Fact, ScreenHeader, Section } from "../show/basic-components.tsx";
+import { formatCount, formatDuration } from "../show/format.ts";
 import { useTitle } from "../show/use-title.ts";
 import { quantile, parseMetrics, sumSamples, type Sample } from "./metrics-text.ts";
 

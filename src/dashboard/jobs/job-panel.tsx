@@ -3,17 +3,17 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { ResultSection } from "../call/result-section.tsx";
-import { describeFailure } from "../server/failure-of.ts";
+import { describeFailure } from "../server/describe-failure.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { CancelAction } from "../server/cancel-action.tsx";
-import { newIdempotencyKey } from "../server/new-key.ts";
+import { newIdempotencyKey } from "../server/idempotency-key.ts";
 import { ReadFailure } from "../server/read-failure.tsx";
-import { useConnection, useHasScope } from "../server/use-server.ts";
+import { useConnection, useHasScope } from "../server/use-connection.ts";
 import { sessionPath, useGo } from "../show/address.ts";
-import { UntrustedText, TextBlock, ToolName } from "../show/inert.tsx";
+import { UntrustedText, TextBlock, ToolName } from "../show/untrusted-text.tsx";
 import { Panel } from "../show/panel.tsx";
-import { Fact, Loading, Section } from "../show/parts.tsx";
-import { formatCount, formatFullTime } from "../show/words.ts";
+import { Fact, Loading, Section } from "../show/basic-components.tsx";
+import { formatCount, formatFullTime } from "../show/format.ts";
 import { JobState, isWaitingForApproval, type Job } from "./job-state.tsx";
 import { RetryJob } from "./retry-job.tsx";
 
@@ -32,7 +32,11 @@ export function JobPanel({ jobId }: { readonly jobId: string }): ReactNode {
   return (
     <Panel label="Job" subject="job" title={data === undefined ? "Job" : <ToolName name={data.toolName} />} onClose={close}>
       {data === undefined && error === null && <Loading />}
-      <ReadFailure title={describeFailure(error).isGone ? "There is no such job." : "The job could not be read."} error={error} data={data} />
+      <ReadFailure
+        title={describeFailure(error).isGone ? "There is no such job." : "The job could not be read."}
+        error={error}
+        data={data}
+      />
       {data !== undefined && <JobDetails job={data} />}
     </Panel>
   );
@@ -135,7 +139,8 @@ function ReplyForm({ job }: { readonly job: Job }): ReactNode {
   const queries = useQueryClient();
   const [text, setText] = useState("");
   const { mutate, isPending, error } = useMutation({
-    mutationFn: (input: string) => client.call("sendToJob", { params: { jobId: job.id }, body: { input }, idempotencyKey: newIdempotencyKey() }),
+    mutationFn: (input: string) =>
+      client.call("sendToJob", { params: { jobId: job.id }, body: { input }, idempotencyKey: newIdempotencyKey() }),
     onMutate: () => setText(""), // text that is typed from now on is another answer
     onError: (_, input) => setText((now) => (now === "" ? input : `${input} ${now}`)),
     onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id] }),

@@ -1,7 +1,7 @@
 /** The state of a job as a coloured word. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
-import { Badge, type Tone } from "../show/parts.tsx";
+import { Badge, type Tone } from "../show/basic-components.tsx";
 
 export type Job = AnswerOf<"getJob">;
 

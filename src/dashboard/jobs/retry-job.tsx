@@ -3,10 +3,10 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { AnswerOf, HaftClient } from "../../client/client.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { newIdempotencyKey } from "../server/new-key.ts";
-import { useConnection, useHasScope } from "../server/use-server.ts";
+import { newIdempotencyKey } from "../server/idempotency-key.ts";
+import { useConnection, useHasScope } from "../server/use-connection.ts";
 import { jobPath, useGo } from "../show/address.ts";
-import { Section } from "../show/parts.tsx";
+import { Section } from "../show/basic-components.tsx";
 import { castJson } from "../tools/input-form.tsx";
 import { TriedResult } from "../tools/tried-result.tsx";
 import type { Job } from "./job-state.tsx";
@@ -66,5 +66,6 @@ async function simulateCall(client: HaftClient, job: Job): Promise<Result | unde
 async function repeatCall(client: HaftClient, job: Job): Promise<Result | undefined> {
   const calls = await loadCalls(client, job);
   const body = { calls, ...(job.mode === "background" ? { background: true } : {}) };
-  return (await client.call("executeInSession", { params: { sessionId: job.sessionId }, body, idempotencyKey: newIdempotencyKey() })).results[0];
+  return (await client.call("executeInSession", { params: { sessionId: job.sessionId }, body, idempotencyKey: newIdempotencyKey() }))
+    .results[0];
 }

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { useConnection } from "../server/use-server.ts";
+import { useConnection } from "../server/use-connection.ts";
 import { processPath } from "../show/address.ts";
-import { UntrustedText } from "../show/inert.tsx";
+import { UntrustedText } from "../show/untrusted-text.tsx";
 import { formatProcessName, useFleet } from "./use-fleet.ts";
 
 const EVERY_MS = 5_000;

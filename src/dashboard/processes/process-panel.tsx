@@ -2,10 +2,10 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { sessionPath, useGo } from "../show/address.ts";
-import { UntrustedText } from "../show/inert.tsx";
+import { UntrustedText } from "../show/untrusted-text.tsx";
 import { Panel } from "../show/panel.tsx";
-import { Fact, Notice, Section } from "../show/parts.tsx";
-import { formatCount, formatFullTime } from "../show/words.ts";
+import { Fact, Notice, Section } from "../show/basic-components.tsx";
+import { formatCount, formatFullTime } from "../show/format.ts";
 import { ProcessState } from "./process-state.tsx";
 import { formatProcessName, type Process } from "./use-fleet.ts";
 

@@ -1,6 +1,6 @@
 /** Whether a process is alive, and whether it is the server that this page talks to. */
 import type { ReactNode } from "react";
-import { Badge } from "../show/parts.tsx";
+import { Badge } from "../show/basic-components.tsx";
 import type { Process } from "./use-fleet.ts";
 
 /** How long a living process may be silent before it counts as late, in milliseconds: one and a half heartbeat intervals. */

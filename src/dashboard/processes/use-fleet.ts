@@ -1,7 +1,7 @@
 /** The processes that use the server's store. */
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import type { AnswerOf } from "../../client/client.ts";
-import { useConnection } from "../server/use-server.ts";
+import { useConnection } from "../server/use-connection.ts";
 
 export type Fleet = AnswerOf<"getFleet">;
 export type Process = Fleet["processes"][number];

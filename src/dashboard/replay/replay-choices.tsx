@@ -1,7 +1,7 @@
 /** Choices for a replay: where the branch begins, which calls are made, and how they are answered before a live run. */
 import type { ReactNode } from "react";
-import { SelectField } from "../show/choice.tsx";
-import { formatCount } from "../show/words.ts";
+import { SelectField } from "../show/select-field.tsx";
+import { formatCount } from "../show/format.ts";
 
 export interface Choices {
   readonly from: "point" | "now";

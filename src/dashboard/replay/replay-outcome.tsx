@@ -2,19 +2,19 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
-import { alignCalls, type ComparedCall } from "../diff/align.ts";
+import { alignCalls, type ComparedCall } from "../diff/align-calls.ts";
 import { CompareList } from "../diff/compare-list.tsx";
 import { StateChanges } from "../diff/state-changes.tsx";
-import { describeFailure } from "../server/failure-of.ts";
+import { describeFailure } from "../server/describe-failure.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { useConnection, useHasScope } from "../server/use-server.ts";
+import { useConnection, useHasScope } from "../server/use-connection.ts";
 import { diffPath, sessionPath } from "../show/address.ts";
-import { UntrustedText } from "../show/inert.tsx";
-import { Badge, Loading, Notice, Section } from "../show/parts.tsx";
-import type { Diff, ReplayEnd } from "./run-steps.ts";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { Badge, Loading, Notice, Section } from "../show/basic-components.tsx";
+import type { Diff, ReplayEnd } from "./run-replay.ts";
 import type { Step } from "./steps.ts";
-import type { ReplayRun } from "./use-run.ts";
-import { useSessionSteps } from "./use-steps.ts";
+import type { ReplayRun } from "./use-replay-run.ts";
+import { useSessionSteps } from "./use-session-steps.ts";
 
 interface OutcomeProps {
   readonly sessionId: string;

@@ -2,24 +2,24 @@
 import { useQueryClient, useMutation } from "@tanstack/react-query";
 import { useMemo, useState, type ReactNode } from "react";
 import { Link } from "wouter";
-import { describeFailure } from "../server/failure-of.ts";
+import { describeFailure } from "../server/describe-failure.ts";
 import { ReadState } from "../server/read-failure.tsx";
-import { useHasScope, useConnection } from "../server/use-server.ts";
+import { useHasScope, useConnection } from "../server/use-connection.ts";
 import { replayPath, sessionPath, useQueryValue, useGo } from "../show/address.ts";
-import { UntrustedText } from "../show/inert.tsx";
-import { showHiddenCharacters } from "../show/inert-text.ts";
-import { Icon, Notice } from "../show/parts.tsx";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { showHiddenCharacters } from "../show/text-pieces.ts";
+import { Icon, Notice } from "../show/basic-components.tsx";
 import { useTitle } from "../show/use-title.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { newIdempotencyKey } from "../server/new-key.ts";
+import { newIdempotencyKey } from "../server/idempotency-key.ts";
 import { ReplayChoices, type Choices } from "./replay-choices.tsx";
 import { ReplayOutcome } from "./replay-outcome.tsx";
-import type { Answerer, PlannedCall, ReplayPlan } from "./run-steps.ts";
+import type { Answerer, PlannedCall, ReplayPlan } from "./run-replay.ts";
 import { RunButtons } from "./run-buttons.tsx";
 import { StepList } from "./step-list.tsx";
 import type { Step } from "./steps.ts";
-import { useReplayRun } from "./use-run.ts";
-import { useSessionSteps, type SessionSteps } from "./use-steps.ts";
+import { useReplayRun } from "./use-replay-run.ts";
+import { useSessionSteps, type SessionSteps } from "./use-session-steps.ts";
 
 export function ReplayScreen({ sessionId }: { readonly sessionId: string }): ReactNode {
   const { data, error } = useSessionSteps(sessionId);
@@ -34,7 +34,11 @@ export function ReplayScreen({ sessionId }: { readonly sessionId: string }): Rea
           Fork and replay <UntrustedText text={sessionId} maxLength={60} />
         </h1>
       </header>
-      <ReadState title={describeFailure(error).isGone ? "There is no such session." : "The session could not be read."} error={error} data={data}>
+      <ReadState
+        title={describeFailure(error).isGone ? "There is no such session." : "The session could not be read."}
+        error={error}
+        data={data}
+      >
         <Link href="/sessions">All sessions</Link>
       </ReadState>
       {data !== undefined && <ReplayContent sessionId={sessionId} session={data} />}
@@ -47,7 +51,9 @@ function ReplayContent({ sessionId, session }: { readonly sessionId: string; rea
   const [callId, setCallId] = useQueryValue("call");
   const first = session.steps.findIndex((step) => step.callId === callId);
   if (session.steps.length === 0)
-    return <Notice title="No calls yet.">There are no calls to make again. {may("execute") && <ForkButton sessionId={sessionId} />}</Notice>;
+    return (
+      <Notice title="No calls yet.">There are no calls to make again. {may("execute") && <ForkButton sessionId={sessionId} />}</Notice>
+    );
   const choose = <FirstCallSelect steps={session.steps} callId={callId} onChoose={setCallId} />;
   if (callId === "")
     return (

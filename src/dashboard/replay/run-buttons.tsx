@@ -3,9 +3,9 @@ import { useEffect, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { sessionPath } from "../show/address.ts";
-import { formatCount } from "../show/words.ts";
-import type { Answerer } from "./run-steps.ts";
-import type { ReplayRun } from "./use-run.ts";
+import { formatCount } from "../show/format.ts";
+import type { Answerer } from "./run-replay.ts";
+import type { ReplayRun } from "./use-replay-run.ts";
 
 interface RunButtonsProps {
   readonly run: ReplayRun;

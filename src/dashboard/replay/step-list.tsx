@@ -1,14 +1,14 @@
 /** The calls that will be made again, each with a form for its arguments. */
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState, type ReactNode } from "react";
-import { useConnection } from "../server/use-server.ts";
+import { useConnection } from "../server/use-connection.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { UntrustedText, JsonBlock, ToolName } from "../show/inert.tsx";
-import { Badge, Loading } from "../show/parts.tsx";
-import { formatPlural } from "../show/words.ts";
+import { UntrustedText, JsonBlock, ToolName } from "../show/untrusted-text.tsx";
+import { Badge, Loading } from "../show/basic-components.tsx";
+import { formatPlural } from "../show/format.ts";
 import { NO_UNREADABLE_PATHS, InputForm } from "../tools/input-form.tsx";
-import { isSchema } from "../tools/schema-shape.ts";
-import { isUnchanged, type PlannedCall } from "./run-steps.ts";
+import { isSchema } from "../tools/field-shape.ts";
+import { isUnchanged, type PlannedCall } from "./run-replay.ts";
 
 const SHOWN = 200;
 

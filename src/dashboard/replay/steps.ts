@@ -1,5 +1,5 @@
 /** The calls of a session that can be made again, and the points between them at which a branch can begin. */
-import type { ComparedCall } from "../diff/align.ts";
+import type { ComparedCall } from "../diff/align-calls.ts";
 import type { LogEvent, LogEventOf } from "../server/log-event.ts";
 
 /** A call that was not made by another call. */
@@ -76,7 +76,15 @@ class StepFold {
     }
     if (inRound === true) this.#isInRound = true;
     this.#open.add(callId);
-    const step = { callId, sessionId, name: call.name, input: call.input ?? {}, result: undefined, group: this.#group, at: this.#groupStart };
+    const step = {
+      callId,
+      sessionId,
+      name: call.name,
+      input: call.input ?? {},
+      result: undefined,
+      group: this.#group,
+      at: this.#groupStart,
+    };
     this.#steps.set(callId, step);
   }
 

@@ -3,13 +3,13 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { newIdempotencyKey } from "../server/new-key.ts";
-import { useConnection, useHasScope } from "../server/use-server.ts";
+import { newIdempotencyKey } from "../server/idempotency-key.ts";
+import { useConnection, useHasScope } from "../server/use-connection.ts";
 import { agentPath, sessionPath, useGo } from "../show/address.ts";
-import { UntrustedText, TextBlock } from "../show/inert.tsx";
+import { UntrustedText, TextBlock } from "../show/untrusted-text.tsx";
 import { Panel } from "../show/panel.tsx";
-import { Fact, Notice, Section } from "../show/parts.tsx";
-import { formatCount, formatFullTime } from "../show/words.ts";
+import { Fact, Notice, Section } from "../show/basic-components.tsx";
+import { formatCount, formatFullTime } from "../show/format.ts";
 import { formatNoNextTime, readPrompt, formatRule, type Schedule } from "./schedule.ts";
 import { ScheduleState } from "./schedule-state.tsx";
 

@@ -1,6 +1,6 @@
 /** Whether a schedule wakes its agent, as a coloured word. */
 import type { ReactNode } from "react";
-import { Badge } from "../show/parts.tsx";
+import { Badge } from "../show/basic-components.tsx";
 import type { Schedule } from "./schedule.ts";
 
 export function ScheduleState({ schedule: { running, paused, error } }: { readonly schedule: Schedule }): ReactNode {

@@ -2,13 +2,13 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { useNow } from "../server/now.ts";
+import { useNow } from "../server/use-now.ts";
 import { ReadState } from "../server/read-failure.tsx";
-import { useConnection } from "../server/use-server.ts";
+import { useConnection } from "../server/use-connection.ts";
 import { schedulePath, useQueryValue } from "../show/address.ts";
-import { UntrustedText } from "../show/inert.tsx";
-import { Notice, ScreenHeader } from "../show/parts.tsx";
-import { formatFullTime, formatShortTime, formatDuration } from "../show/words.ts";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { Notice, ScreenHeader } from "../show/basic-components.tsx";
+import { formatFullTime, formatShortTime, formatDuration } from "../show/format.ts";
 import { ListTable } from "../show/list-table.tsx";
 import { useTitle } from "../show/use-title.ts";
 import { formatNoNextTime, readPrompt, formatRule, type Schedule } from "./schedule.ts";

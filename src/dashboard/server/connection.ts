@@ -1,7 +1,7 @@
 /** The client of the page, its key, and whether the server answers. */
 import { createClient, type AnswerOf, type HaftClient } from "../../client/client.ts";
 import { basePath, storageKey } from "../show/address.ts";
-import { detectEvents } from "./notice-events.ts";
+import { detectEvents } from "./detect-events.ts";
 
 const KEY_NAME = "haft-key";
 const READ_ONLY_NAME = "haft-read-only";

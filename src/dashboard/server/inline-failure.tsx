@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
-import { UntrustedText } from "../show/inert.tsx";
-import { describeFailure } from "./failure-of.ts";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { describeFailure } from "./describe-failure.ts";
 
 /** The error of a request, next to the button or field that made it. @param error null or undefined if nothing has failed: shows nothing */
 export function InlineFailure({ error }: { readonly error: unknown }): ReactNode {

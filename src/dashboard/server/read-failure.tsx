@@ -1,8 +1,8 @@
 /** The error of a read: in place of the data, or above data that was read before. */
 import type { ReactNode } from "react";
-import { UntrustedText } from "../show/inert.tsx";
-import { Loading, Notice } from "../show/parts.tsx";
-import { describeFailure } from "./failure-of.ts";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { Loading, Notice } from "../show/basic-components.tsx";
+import { describeFailure } from "./describe-failure.ts";
 import { InlineFailure } from "./inline-failure.tsx";
 
 interface ReadFailureProps {

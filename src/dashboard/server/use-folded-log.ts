@@ -1,11 +1,11 @@
 /** Follows a session's events, folds them into a log for a screen, and renders at most once a frame, large logs less often. */
 import { useEffect, useState } from "react";
 import { ApiError, type HaftClient, type ReceivedEvent } from "../../client/client.ts";
-import { renderPauseMs } from "../show/drawing-pace.ts";
+import { renderPauseMs } from "../show/render-pause.ts";
 import { waitForNextTask, SLICE_MS } from "../show/next-task.ts";
-import { describeFailure } from "./failure-of.ts";
+import { describeFailure } from "./describe-failure.ts";
 import type { LogEvent } from "./log-event.ts";
-import { useConnection } from "./use-server.ts";
+import { useConnection } from "./use-connection.ts";
 
 interface Foldable {
   /** Grows with each event. */

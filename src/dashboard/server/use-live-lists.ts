@@ -1,8 +1,8 @@
 /** Reads lists again when something in them has changed. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { ThrottledReader } from "./read-after-changes.ts";
-import { useConnection, useConnectionState } from "./use-server.ts";
+import { ThrottledReader } from "./throttled-reader.ts";
+import { useConnection, useConnectionState } from "./use-connection.ts";
 
 const EVENT_TYPES =
   "session-start,batch-start,call-end,round-end,message-add,approval-ask,approval-answer,job-start,job-run,job-end,branch-commit";

@@ -1,8 +1,8 @@
 /** Asks for a key of the server. */
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
-import { useConnection, useConnectionState } from "../server/use-server.ts";
-import { Icon } from "../show/parts.tsx";
+import { useConnection, useConnectionState } from "../server/use-connection.ts";
+import { Icon } from "../show/basic-components.tsx";
 import { useTitle } from "../show/use-title.ts";
 
 export function KeyScreen(): ReactNode {

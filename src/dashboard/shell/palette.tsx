@@ -2,12 +2,12 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { useConnection, useConnectionState } from "../server/use-server.ts";
+import { useConnection, useConnectionState } from "../server/use-connection.ts";
 import { sessionPath, sessionsPath, toolPath, useGo } from "../show/address.ts";
-import { UntrustedText } from "../show/inert.tsx";
+import { UntrustedText } from "../show/untrusted-text.tsx";
 import { listScreenActions } from "../show/screen-actions.ts";
-import { containsWords, MAX_SEARCH_CHARS } from "../show/words.ts";
-import { useDebounced } from "../show/use-paused.ts";
+import { containsWords, MAX_SEARCH_CHARS } from "../show/format.ts";
+import { useDebounced } from "../show/use-debounced.ts";
 
 interface Entry {
   readonly kind: string;
@@ -159,7 +159,9 @@ function useEntries(words: string, screens: readonly (readonly [string, string])
   const entries = [
     ...actions.map(({ name, run }) => ({ kind: "action", name, run })).filter(matchesWords),
     ...screens.map(([name, path]) => ({ kind: "screen", name, run: () => go(path) })).filter(matchesWords),
-    ...(data?.sessions ?? []).map(({ id, title }) => ({ kind: "session", name: id, title, run: () => go(sessionPath(id)) })).filter(matchesWords),
+    ...(data?.sessions ?? [])
+      .map(({ id, title }) => ({ kind: "session", name: id, title, run: () => go(sessionPath(id)) }))
+      .filter(matchesWords),
     ...(data?.tools ?? []).map((name) => ({ kind: "tool", name, run: () => go(toolPath(name)) })),
     ...(data?.isMore === true ? [{ kind: "search", name: `More sessions with “${q}”`, run: () => go(sessionsPath(q)) }] : []),
   ];

@@ -1,7 +1,7 @@
 /** The keyboard shortcuts of all screens, and the dialog that lists all shortcuts. */
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useGo } from "../show/address.ts";
-import { Icon } from "../show/parts.tsx";
+import { Icon } from "../show/basic-components.tsx";
 
 const GO_PATHS: Readonly<Record<string, string>> = {
   s: "/sessions",

@@ -3,11 +3,11 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { pollIntervalMs, useLiveLists } from "../server/use-live-lists.ts";
-import { useNow } from "../server/now.ts";
-import { useConnection, useConnectionState, useInfo } from "../server/use-server.ts";
+import { useNow } from "../server/use-now.ts";
+import { useConnection, useConnectionState, useInfo } from "../server/use-connection.ts";
 import { usePathParts } from "../show/address.ts";
-import { UntrustedText } from "../show/inert.tsx";
-import { Icon, type IconName } from "../show/parts.tsx";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { Icon, type IconName } from "../show/basic-components.tsx";
 import { HaftLogo } from "./key-screen.tsx";
 import { Palette } from "./palette.tsx"; // not lazy: keys typed while it loads would be lost
 import { KeysDialog, useShellKeys } from "./shell-keys.tsx";

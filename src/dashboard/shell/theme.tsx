@@ -1,6 +1,6 @@
 /** Light or dark theme: as the system says, until the reader chooses one. */
 import { useState, type ReactNode } from "react";
-import { Icon } from "../show/parts.tsx";
+import { Icon } from "../show/basic-components.tsx";
 
 const NAME = "haft-theme";
 

@@ -1,5 +1,5 @@
 /** JSON as indented text in coloured tokens, up to a number of characters: a large value costs no more than the part that is shown. */
-import { firstCharacters } from "./inert-text.ts";
+import { firstCharacters } from "./text-pieces.ts";
 
 export interface JsonToken {
   readonly kind: "key" | "string" | "number" | "word" | "mark";

@@ -1,7 +1,7 @@
 /** The panel next to a list, with the details of the chosen row. */
 import { useEffect, useRef, type ReactNode, type Ref } from "react";
 import { pathWithoutBase } from "./address.ts";
-import { Icon } from "./parts.tsx";
+import { Icon } from "./basic-components.tsx";
 
 interface PanelProps {
   readonly label: string;

@@ -1,8 +1,8 @@
 /** The time of a call as a bar: waits, attempts, pauses between them, handlers that ran on, and output. */
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { showHiddenCharacters } from "../show/inert-text.ts";
-import { formatDuration } from "../show/words.ts";
+import { showHiddenCharacters } from "../show/text-pieces.ts";
+import { formatDuration } from "../show/format.ts";
 import { callName, type CallEntry, type Phase } from "./call-entry.ts";
 import type { RowProps } from "./row-props.ts";
 
@@ -60,7 +60,11 @@ function PhaseBar({ phase, endMs, ...props }: BarProps & { readonly phase: Phase
     <>
       {at !== undefined && <span className={`bar ${kind}`} style={toStyle(at)} title={formatPhase(phase, ms)} />}
       {lateHandler !== undefined && (
-        <span className="bar bar-late" style={toStyle(lateHandler)} title={`kept running for ${formatDuration(phase.lateMs ?? 0)} after it was abandoned`} />
+        <span
+          className="bar bar-late"
+          style={toStyle(lateHandler)}
+          title={`kept running for ${formatDuration(phase.lateMs ?? 0)} after it was abandoned`}
+        />
       )}
     </>
   );

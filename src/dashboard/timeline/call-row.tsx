@@ -1,10 +1,10 @@
 /** One call as a row: its name, its state, its time as a bar. */
 import { memo, type ReactNode } from "react";
-import { ToolName } from "../show/inert.tsx";
-import { formatDuration } from "../show/words.ts";
+import { ToolName } from "../show/untrusted-text.tsx";
+import { formatDuration } from "../show/format.ts";
 import { Bar } from "./bar.tsx";
 import { callName, type CallEntry } from "./call-entry.ts";
-import { ORIGIN_LABELS, describeCallState } from "./origins.ts";
+import { ORIGIN_LABELS, describeCallState } from "./call-labels.ts";
 import type { RowProps } from "./row-props.ts";
 
 export const CallRow = memo(function CallRow({

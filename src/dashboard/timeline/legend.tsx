@@ -1,6 +1,6 @@
 /** The legend of colours, patterns and marks. */
 import type { ReactNode } from "react";
-import { ORIGIN_LABELS } from "./origins.ts";
+import { ORIGIN_LABELS } from "./call-labels.ts";
 
 const PIECES: readonly (readonly [name: string, says: string])[] = [
   ["lock", "lock"],

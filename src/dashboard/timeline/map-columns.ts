@@ -1,5 +1,5 @@
 /** Load and failures along an axis, in columns. */
-import type { SortedTimes } from "./moments.ts";
+import type { SortedTimes } from "./sorted-times.ts";
 import type { TimeAxis } from "./time-axis.ts";
 
 export interface MapColumns {

@@ -1,10 +1,10 @@
 /** A message of the conversation as a row between the calls. */
-import { firstCharacters, showHiddenCharacters } from "../show/inert-text.ts";
+import { firstCharacters, showHiddenCharacters } from "../show/text-pieces.ts";
 import type { ReactNode } from "react";
-import { UntrustedText } from "../show/inert.tsx";
-import { formatTime } from "../show/words.ts";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { formatTime } from "../show/format.ts";
 import type { RowProps } from "./row-props.ts";
-import type { MessageEntry } from "./entry.ts";
+import type { MessageEntry } from "./timeline-entry.ts";
 
 export function MessageRow({ entry, log }: RowProps & { readonly entry: MessageEntry }): ReactNode {
   return (

@@ -1,6 +1,6 @@
 /** The whole session in one line. Drag to show a part, use keys to move and resize it, double-click to show everything. */
 import { useEffect, useRef, useState, type PointerEvent, type ReactNode } from "react";
-import { MIN_ZOOM_WIDTH, FULL_ZOOM, zoomAfterBrushKey } from "./brush.ts";
+import { MIN_ZOOM_WIDTH, FULL_ZOOM, zoomAfterBrushKey } from "./zoom-keys.ts";
 import { computeMapColumns } from "./map-columns.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { TimeAxis } from "./time-axis.ts";

@@ -1,5 +1,5 @@
 /** The entries of a log as rows of a tree: nested calls come below their callers. */
-import type { TimelineEntry } from "./entry.ts";
+import type { TimelineEntry } from "./timeline-entry.ts";
 
 /** An entry at its place in the tree. */
 export interface Row {

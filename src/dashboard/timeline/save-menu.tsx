@@ -1,9 +1,9 @@
 /** A menu to save the session: as a recording, as Markdown, or as a trace for chrome://tracing and Perfetto. */
 import { useRef, useState, type ReactNode } from "react";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { useConnection } from "../server/use-server.ts";
+import { useConnection } from "../server/use-connection.ts";
 import { download, fileName } from "../show/download.ts";
-import { useLogLinks } from "../show/log-place.ts";
+import { useLogLinks } from "../show/log-links.ts";
 import { useScreenActions } from "../show/screen-actions.ts";
 import { formatChromeTrace } from "./chrome-trace.ts";
 import { formatSessionMarkdown } from "./session-markdown.ts";

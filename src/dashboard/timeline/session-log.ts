@@ -1,9 +1,9 @@
 /** Folds a session's events into the log of a timeline, outside of React: thousands of events cost one rendering. */
 import type { LogEvent, LogEventOf } from "../server/log-event.ts";
-import { truncateText, firstCharacters } from "../show/inert-text.ts";
+import { truncateText, firstCharacters } from "../show/text-pieces.ts";
 import { toEndedPhases, createCallEntry, type CallEntry, type CallResult, type Phase } from "./call-entry.ts";
-import type { TimelineEntry } from "./entry.ts";
-import { SortedTimes } from "./moments.ts";
+import type { TimelineEntry } from "./timeline-entry.ts";
+import { SortedTimes } from "./sorted-times.ts";
 import { RowTree, type Row } from "./row-tree.ts";
 import { AxisBuilder, type TimeAxis } from "./time-axis.ts";
 

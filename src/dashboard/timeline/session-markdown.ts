@@ -1,6 +1,6 @@
 /** A session as Markdown for a person: its messages, and each call with its input and its result. */
-import { firstCharacters } from "../show/inert-text.ts";
-import { formatFullTime, formatDuration } from "../show/words.ts";
+import { firstCharacters } from "../show/text-pieces.ts";
+import { formatFullTime, formatDuration } from "../show/format.ts";
 import { callName, type CallEntry } from "./call-entry.ts";
 import type { SessionLog } from "./session-log.ts";
 
@@ -29,7 +29,9 @@ function formatCall(entry: CallEntry, depth: number, isTimeless: boolean): strin
   if (result?.error !== undefined) parts.push(`Failed with \`${result.error.code}\`: ${formatQuote(result.error.message)}`);
   if (result?.output !== undefined)
     parts.push(
-      typeof result.output === "string" ? formatCodeBlock("text", result.output) : formatCodeBlock("json", JSON.stringify(result.output, undefined, 2)),
+      typeof result.output === "string"
+        ? formatCodeBlock("text", result.output)
+        : formatCodeBlock("json", JSON.stringify(result.output, undefined, 2)),
     );
   for (const part of result?.content ?? []) parts.push(part.type === "text" ? formatCodeBlock("text", part.text) : `[${part.type}]`);
   return parts.join("\n\n");

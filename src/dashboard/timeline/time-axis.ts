@@ -1,5 +1,5 @@
 /** Maps moments to places on a timeline. Long stretches in which nothing began or ended are folded. */
-import { SortedTimes } from "./moments.ts";
+import { SortedTimes } from "./sorted-times.ts";
 
 /** A piece of the axis between two moments. */
 export interface AxisPiece {

@@ -1,10 +1,10 @@
 /** The rows of a timeline: a treegrid that only renders the rows in view. */
 import { useEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
 import { handleRowKey } from "../show/row-keys.ts";
-import { zoomAfterKey } from "./brush.ts";
+import { zoomAfterKey } from "./zoom-keys.ts";
 import { CallRow } from "./call-row.tsx";
 import { MessageRow } from "./message-row.tsx";
-import { useVisibleRows } from "./rows-in-view.ts";
+import { useVisibleRows } from "./use-visible-rows.ts";
 import type { Row } from "./row-tree.ts";
 import type { SessionLog } from "./session-log.ts";
 import type { TimeAxis } from "./time-axis.ts";

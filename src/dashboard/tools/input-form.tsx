@@ -1,12 +1,12 @@
 /** The input of a call as a form made from its schema, as JSON, and with the server's check of it. */
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useCallback, useId, type Dispatch, type ReactNode, type SetStateAction } from "react";
-import { useConnection } from "../server/use-server.ts";
-import { useDebounced } from "../show/use-paused.ts";
+import { useConnection } from "../server/use-connection.ts";
+import { useDebounced } from "../show/use-debounced.ts";
 import { JsonField } from "./json-field.tsx";
-import type { Schema } from "./schema-shape.ts";
+import type { Schema } from "./field-shape.ts";
 import { SchemaField } from "./schema-field.tsx";
-import { InputCheck } from "./verdict.tsx";
+import { InputCheck } from "./input-check.tsx";
 
 /** The paths of fields whose text is not a valid value. */
 export type UnreadablePaths = ReadonlySet<string>;
@@ -25,7 +25,10 @@ interface InputFormProps {
 export function InputForm({ toolName, schema, value, onChange, unreadable, onUnreadable }: InputFormProps): ReactNode {
   const { client } = useConnection();
   const id = useId();
-  const noteUnreadable = useCallback((path: string, isBad: boolean) => onUnreadable((last) => toggleUnreadable(last, path, isBad)), [onUnreadable]);
+  const noteUnreadable = useCallback(
+    (path: string, isBad: boolean) => onUnreadable((last) => toggleUnreadable(last, path, isBad)),
+    [onUnreadable],
+  );
   const debouncedValue = useDebounced(value);
   const check = useQuery({
     queryKey: ["check", toolName, debouncedValue],

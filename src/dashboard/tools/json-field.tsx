@@ -1,6 +1,6 @@
 /** A value as JSON text. While the text is not JSON, the value does not change and nothing is sent. */
 import { useEffect, useState, type ReactNode } from "react";
-import { showHiddenCharacters } from "../show/inert-text.ts";
+import { showHiddenCharacters } from "../show/text-pieces.ts";
 import { parseTypedJson } from "./typed-value.ts";
 
 interface JsonFieldProps {

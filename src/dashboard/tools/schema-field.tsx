@@ -1,8 +1,8 @@
 /** One field of a form, made from its schema. Fields of objects and arrays contain further fields. */
 import { useEffect, useId, useState, type ReactNode } from "react";
 import { isSameJson } from "../diff/json-diff.ts";
-import { UntrustedText } from "../show/inert.tsx";
-import { showHiddenCharacters } from "../show/inert-text.ts";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { showHiddenCharacters } from "../show/text-pieces.ts";
 import { JsonField } from "./json-field.tsx";
 import {
   createInitialValue,
@@ -15,7 +15,7 @@ import {
   type Property,
   type Schema,
   type FieldShape,
-} from "./schema-shape.ts";
+} from "./field-shape.ts";
 import { parseTypedNumber } from "./typed-value.ts";
 
 export interface FieldProps {

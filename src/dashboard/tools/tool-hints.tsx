@@ -1,7 +1,7 @@
 /** The hints of a tool, as badges. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
-import { Badge } from "../show/parts.tsx";
+import { Badge } from "../show/basic-components.tsx";
 
 export type Tool = AnswerOf<"getTool">;
 

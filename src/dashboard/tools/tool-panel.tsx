@@ -2,15 +2,15 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
-import { describeFailure } from "../server/failure-of.ts";
+import { describeFailure } from "../server/describe-failure.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { useConnection, useHasScope } from "../server/use-server.ts";
+import { useConnection, useHasScope } from "../server/use-connection.ts";
 import { useGo, approvalPath } from "../show/address.ts";
-import { UntrustedText, JsonBlock, ToolName } from "../show/inert.tsx";
+import { UntrustedText, JsonBlock, ToolName } from "../show/untrusted-text.tsx";
 import { Panel } from "../show/panel.tsx";
-import { Fact, Loading, Notice, Section } from "../show/parts.tsx";
+import { Fact, Loading, Notice, Section } from "../show/basic-components.tsx";
 import { NO_UNREADABLE_PATHS, InputForm, castJson } from "./input-form.tsx";
-import { createInitialValue, isSchema } from "./schema-shape.ts";
+import { createInitialValue, isSchema } from "./field-shape.ts";
 import { Hints, type Tool } from "./tool-hints.tsx";
 import { TriedResult } from "./tried-result.tsx";
 

@@ -2,10 +2,10 @@
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
 import { ResultSection } from "../call/result-section.tsx";
-import { UntrustedText } from "../show/inert.tsx";
-import { Badge } from "../show/parts.tsx";
-import { formatDuration } from "../show/words.ts";
-import { ORIGIN_LABELS } from "../timeline/origins.ts";
+import { UntrustedText } from "../show/untrusted-text.tsx";
+import { Badge } from "../show/basic-components.tsx";
+import { formatDuration } from "../show/format.ts";
+import { ORIGIN_LABELS } from "../timeline/call-labels.ts";
 
 export function TriedResult({ result }: { readonly result: AnswerOf<"execute">["results"][number] }): ReactNode {
   const { status, origin, durationMs, error } = result;

@@ -1,8 +1,8 @@
 /** Finds the record and the array in generated answers, and builds the usual answers of tools without an output schema. */
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
-import { makeConsistent } from "../../schema/example/agree.ts";
-import { type Subject, holdsSubject, isSubjectList, isPersonSpecificName } from "../../schema/example/given.ts";
+import { makeConsistent } from "../../schema/example/make-consistent.ts";
+import { type Subject, holdsSubject, isSubjectList, isPersonSpecificName } from "../../schema/example/given-values.ts";
 import { nameWords, normalizeName, toPlural } from "../../schema/example/name-words.ts";
 import { isPersonNoun } from "../../schema/example/person-nouns.ts";
 import type { RandomStream } from "../../schema/example/random-stream.ts";
@@ -168,7 +168,9 @@ export function findRequestedPerson(input: JsonObject): JsonObject | undefined {
   const both = typeof first === "string" && typeof last === "string" ? `${first} ${last}` : undefined;
   const asked =
     both ??
-    Object.entries(input).find(([name, value]) => PERSON_SEARCH_FIELDS.has(normalizeName(name)) && typeof value === "string" && FULL_NAME.test(value))?.[1];
+    Object.entries(input).find(
+      ([name, value]) => PERSON_SEARCH_FIELDS.has(normalizeName(name)) && typeof value === "string" && FULL_NAME.test(value),
+    )?.[1];
   if (typeof asked !== "string" || !FULL_NAME.test(asked)) return undefined;
   const [given = "", family = ""] = asked.split(" ");
   return { name: asked, full_name: asked, first_name: given, last_name: family };
@@ -248,7 +250,11 @@ export function withKnownValues(output: JsonValue, { known: all, subject, random
 
 /** Whether an input is repeated in the answer: not if it only says how to answer. */
 function isEchoed(name: string): boolean {
-  return !isPaging(name) && (normalizeName(name).length > 2 || /^(?:id|to)$/u.test(normalizeName(name))) && !FORMAT_OPTIONS.test(normalizeName(name));
+  return (
+    !isPaging(name) &&
+    (normalizeName(name).length > 2 || /^(?:id|to)$/u.test(normalizeName(name))) &&
+    !FORMAT_OPTIONS.test(normalizeName(name))
+  );
 }
 
 const FORMAT_OPTIONS =

@@ -8,10 +8,20 @@ import { seededRandom } from "../../core/base/seeded-random.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { type Validator, compileSchema } from "../../schema/compile-schema.ts";
 import { exampleValue } from "../../schema/example/example-value.ts";
-import { type Subject, isUnambiguousName, isStateName } from "../../schema/example/given.ts";
+import { type Subject, isUnambiguousName, isStateName } from "../../schema/example/given-values.ts";
 import { normalizeName } from "../../schema/example/name-words.ts";
 import { RandomStream } from "../../schema/example/random-stream.ts";
-import { findList, pageFacts, detectPeople, findRequestedPerson, impliedState, possibleStates, extractRecord, usualSchema, withKnownValues } from "./answer-shape.ts";
+import {
+  findList,
+  pageFacts,
+  detectPeople,
+  findRequestedPerson,
+  impliedState,
+  possibleStates,
+  extractRecord,
+  usualSchema,
+  withKnownValues,
+} from "./answer-shape.ts";
 import { readChanges, readLimit, matchesSearch, readOffset, searchKeyOf, acceptsPaging } from "./read-input.ts";
 import { type RecordChange, Records, type GeneratedRecord, withoutLargeValues, mergeRecord } from "./records.ts";
 import {
@@ -28,7 +38,7 @@ import {
   toolIntent,
 } from "./tool-intent.ts";
 import { type ToolFacts, factsOf } from "./tool-facts.ts";
-import { runReducerStep } from "../world.ts";
+import { runReducerStep } from "../reducer-step.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** How often a new record is drawn again because its id is taken. */
@@ -187,7 +197,9 @@ export class ExampleCall {
     const { noun } = this.#intent;
     const known = this.#records
       .listByNouns([noun])
-      .findLast((thing) => !thing.isGone && (thing.isNew || this.#outputSchema !== undefined) && matchesSearch(thing, this.#input, undefined));
+      .findLast(
+        (thing) => !thing.isGone && (thing.isNew || this.#outputSchema !== undefined) && matchesSearch(thing, this.#input, undefined),
+      );
     const output = this.#draw({ ...known?.values, ...this.#input });
     const identity = findIdentity(extractRecord(output, { noun }), noun);
     if (identity?.of === "noun" && identity.kind === "id" && noun !== "")
@@ -205,7 +217,9 @@ export class ExampleCall {
     if (identity === undefined) return this.#draw(this.#input);
     const known = this.#findKnownRecord(identity);
     const told = impliedState(this.#intent);
-    const before = Object.entries(known?.values ?? {}).filter(([name, value]) => told === undefined || (!isStateName(name) && value !== null));
+    const before = Object.entries(known?.values ?? {}).filter(
+      ([name, value]) => told === undefined || (!isStateName(name) && value !== null),
+    );
     const values = { ...Object.fromEntries(before), ...readChanges(this.#input, identity, noun) };
     const output = this.#draw({ ...this.#input, ...values, ...this.#idFields(identity) });
     const state = told === undefined ? {} : { status: told };
@@ -264,9 +278,16 @@ export class ExampleCall {
       all,
       query,
       noun,
-    }: { readonly things: readonly GeneratedRecord[]; readonly all: readonly GeneratedRecord[]; readonly query: string; readonly noun: string },
+    }: {
+      readonly things: readonly GeneratedRecord[];
+      readonly all: readonly GeneratedRecord[];
+      readonly query: string;
+      readonly noun: string;
+    },
   ): void {
-    const found: GeneratedRecord[] = things.filter(({ queries }) => !queries.includes(query)).map((thing) => mergeRecord(thing, { ...thing, query }));
+    const found: GeneratedRecord[] = things
+      .filter(({ queries }) => !queries.includes(query))
+      .map((thing) => mergeRecord(thing, { ...thing, query }));
     for (const item of list.slice(things.length)) {
       const identity = isJsonObject(item) ? findIdentity(item, noun) : undefined;
       if (identity === undefined || !isJsonObject(item)) continue;
@@ -325,8 +346,13 @@ export class ExampleCall {
     const { topic, sharedValues } = this.#facts;
     if (outputSchema === undefined)
       return withKnownValues(
-        exampleValue(this.#usualSchema(), { random, given: { ...subject.named, ...this.#relatedValues(), ...given }, subject, about: topic, factsSeed })
-          .value,
+        exampleValue(this.#usualSchema(), {
+          random,
+          given: { ...subject.named, ...this.#relatedValues(), ...given },
+          subject,
+          about: topic,
+          factsSeed,
+        }).value,
         {
           known: given,
           subject,

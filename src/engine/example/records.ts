@@ -159,7 +159,15 @@ function readRecord(stored: JsonValue): readonly GeneratedRecord[] {
   if (!isJsonObject(stored)) return [];
   const { nouns, id, values, isGone, isNew, queries, at } = stored;
   if (typeof id !== "string" || typeof at !== "number" || !isJsonObject(values)) return [];
-  const thing = { nouns: readStrings(nouns), id, values, isGone: isGone === true, isNew: isNew === true, queries: readStrings(queries), at };
+  const thing = {
+    nouns: readStrings(nouns),
+    id,
+    values,
+    isGone: isGone === true,
+    isNew: isNew === true,
+    queries: readStrings(queries),
+    at,
+  };
   storedByRecord.set(thing, stored);
   return [thing];
 }

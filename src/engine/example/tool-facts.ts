@@ -22,7 +22,7 @@ export function factsOf(seed: string, tool: Tool, intent: ToolIntent): ToolFacts
   const known = facts.get(tool);
   if (known !== undefined && known.seed === seed && known.intent === intent) return known;
   const sharedValues = { currency: currencyOf(seed), ...callStatusFields(intent, tool) };
-  const made = { seed, intent, house: sharedValues, about: topicText(tool, intent.noun) };
+  const made = { seed, intent, sharedValues, topic: topicText(tool, intent.noun) };
   facts.set(tool, made);
   return made;
 }

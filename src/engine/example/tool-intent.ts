@@ -1,6 +1,6 @@
 /** The action of a tool and the records that it acts on, as far as its name says. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
-import { memoize } from "../../core/base/memo.ts";
+import { memoize } from "../../core/base/memoize.ts";
 import { wordSet as setOfWords, wordEntries } from "../../core/base/wording.ts";
 import { nameWords, normalizeName, toSingular } from "../../schema/example/name-words.ts";
 

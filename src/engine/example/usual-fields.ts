@@ -173,7 +173,9 @@ function schemaOf(values: string, name: string): JsonObject {
   if (values === "date" || values === "date-time" || values === "uri") return { type: "string", format: values };
   if (values !== "") return { type: "string", description: values };
   if (ARRAY_FIELDS.has(name)) return { type: "array", items: { type: "string" }, minItems: 1 };
-  return { type: NUMBER_FIELDS.has(name) ? "number" : INTEGER_FIELDS.has(name) ? "integer" : BOOLEAN_FIELDS.has(name) ? "boolean" : "string" };
+  return {
+    type: NUMBER_FIELDS.has(name) ? "number" : INTEGER_FIELDS.has(name) ? "integer" : BOOLEAN_FIELDS.has(name) ? "boolean" : "string",
+  };
 }
 
 const MAX_MENTIONED = 4;
@@ -231,7 +233,10 @@ export function usualFields(
   }
   const usual = (topic === "code" && !CODE_WORDS.test(`${name} ${description}`) ? undefined : TOPIC_FIELDS.get(topic)) ?? GENERAL_FIELDS;
   const turn = rotationOf(name, usual.length);
-  return schemasOf([...new Set([...mentioned, ...usual.slice(turn), ...usual.slice(0, turn)])].filter(isAllowed).slice(0, maxFields), topic);
+  return schemasOf(
+    [...new Set([...mentioned, ...usual.slice(turn), ...usual.slice(0, turn)])].filter(isAllowed).slice(0, maxFields),
+    topic,
+  );
 }
 
 function schemasOf(fields: readonly string[], topic: string): Readonly<Record<string, JsonObject>> {
@@ -245,7 +250,8 @@ function mentionedFields(about: string, isOfPeople: boolean): readonly string[] 
   const found = new Set<string>();
   for (const [at, word] of words.entries()) {
     if (PERSON_WORDS.has(word) && !isOfPeople) continue;
-    const fields = FIELDS_BY_WORD.get(`${word} ${words[at + 1] ?? ""}`) ?? FIELDS_BY_WORD.get(word) ?? FIELDS_BY_WORD.get(toSingular(word)) ?? [];
+    const fields =
+      FIELDS_BY_WORD.get(`${word} ${words[at + 1] ?? ""}`) ?? FIELDS_BY_WORD.get(word) ?? FIELDS_BY_WORD.get(toSingular(word)) ?? [];
     for (const field of fields) found.add(field);
     if (found.size >= MAX_MENTIONED) break;
   }

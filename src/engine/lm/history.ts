@@ -35,7 +35,10 @@ export function selectHistory(
     const { call, input, result } = history[at] ?? {};
     if (call === undefined || result === undefined) continue;
     const { name } = result;
-    const entry = { call: callText({ name, input: input ?? call.input, tool: toolOf(name) }), result: JSON.stringify(toModelAnswer(result)) };
+    const entry = {
+      call: callText({ name, input: input ?? call.input, tool: toolOf(name) }),
+      result: JSON.stringify(toModelAnswer(result)),
+    };
     left -= entry.call.length + entry.result.length;
     if (left < 0) break;
     shown.push(entry);

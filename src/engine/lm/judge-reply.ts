@@ -1,5 +1,5 @@
 /** Selects the candidate of a model's reply that becomes the tool's result. */
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { valueText } from "../../core/content.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ReplyCandidate } from "../../core/model.ts";

@@ -3,10 +3,10 @@ import type { QuestionAnswer } from "../../core/ask.ts";
 import { describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Log } from "../../core/ports.ts";
-import type { Caller } from "./caller.ts";
+import type { Caller } from "./callers.ts";
 import { RpcFailure } from "./failure.ts";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./rpc-codes.ts";
-import { readForm, type ElicitationForm } from "./form.ts";
+import { readForm, type ElicitationForm } from "./elicitation-form.ts";
 import { stripControlCharacters } from "../../processes/stderr-tail.ts";
 import type { McpRoot, McpSampler } from "./options.ts";
 import { isWebAddress } from "./web-address.ts";
@@ -72,7 +72,8 @@ async function answerSampling(
   if (caller.simulated === true) throw new RpcFailure(INVALID_PARAMS, "No model is asked in a simulation.");
   const count = (samplingCounts.get(caller) ?? 0) + 1;
   samplingCounts.set(caller, count);
-  if (count > MAX_SAMPLING_REQUESTS) throw new RpcFailure(INVALID_PARAMS, `One call may ask a model at most ${MAX_SAMPLING_REQUESTS} times.`);
+  if (count > MAX_SAMPLING_REQUESTS)
+    throw new RpcFailure(INVALID_PARAMS, `One call may ask a model at most ${MAX_SAMPLING_REQUESTS} times.`);
   try {
     const result = copyJson(await sampling?.(params, { asker: server, signal: AbortSignal.any([signal, caller.signal]) })).value;
     if (isJsonObject(result)) return result;

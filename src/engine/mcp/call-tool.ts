@@ -6,19 +6,19 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../.
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { ServerRequestContext } from "./answer-request.ts";
-import type { Caller } from "./caller.ts";
+import type { Caller } from "./callers.ts";
 import type { McpConnection } from "./connection.ts";
 import { RpcFailure, WorkStarted } from "./failure.ts";
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./rpc-codes.ts";
-import { requestWithInput } from "./input-rounds.ts";
+import { requestWithInput } from "./request-with-input.ts";
 import { parameterHeaders, sendsParameterHeaders, writeParameterHeaders } from "./parameter-headers.ts";
-import { extractTask, createTaskJob, type TaskOptions } from "./task.ts";
+import { extractTask, createTaskJob, type TaskOptions } from "./task-job.ts";
 import { fromAttachmentUri } from "../../core/attachment-uri.ts";
 import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { StruckOutput } from "../../core/struck-output.ts";
-import { truncateText } from "../../core/base/short-text.ts";
+import { truncateText } from "../../core/base/truncate-text.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 export interface CallToolOptions {
@@ -86,7 +86,17 @@ function followTask(task: JsonObject, connection: McpConnection, caller: Caller,
   const { context, requestContext, clock, redactAnswer, getConnection, toCallError } = options;
   const onProgress: ToolContext["progress"] = (update) => context.progress(redactAnswer(update));
   const convertResult = (result: unknown): unknown => struckOutput(result, options);
-  return createTaskJob(task, { connection, caller, requestContext, clock, signal: context.signal, onProgress, convertResult, getConnection, toCallError });
+  return createTaskJob(task, {
+    connection,
+    caller,
+    requestContext,
+    clock,
+    signal: context.signal,
+    onProgress,
+    convertResult,
+    getConnection,
+    toCallError,
+  });
 }
 
 function struckOutput(answer: unknown, { requestContext, redactAnswer }: CallToolOptions): ToolOutput {

@@ -3,7 +3,7 @@ import { describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { ListenFilter, McpConnection } from "./connection.ts";
 import { reopenDelayMs } from "./reopen-delay.ts";
-import { withTimeLimit } from "../../processes/pause.ts";
+import { withTimeLimit } from "../../processes/sleep.ts";
 
 export interface ChangeStreamOptions {
   readonly connection: McpConnection;

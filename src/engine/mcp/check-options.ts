@@ -4,7 +4,7 @@ import { ToolError } from "../../core/error.ts";
 import { isOptionsObject, quoteValue, describeValueType } from "../../core/base/wording.ts";
 import { checkArgument } from "../../core/check-argument.ts";
 import { checkKnownKeys, findUnknownKeyError, type OptionNames } from "../../core/known-keys.ts";
-import { checkRename } from "../renamed-tools.ts";
+import { checkRename } from "../rename-tools.ts";
 import { findDocumentUrlProblem } from "./login/client-document.ts";
 import { MCP_OPTIONS, serverUrl } from "./options.ts";
 import type {
@@ -84,7 +84,8 @@ function checkUrl(options: McpUrlOptions): void {
   if (options.command !== undefined) throw invalidOption("An MCP server has either a command or a url, not both.");
   const url = serverUrl(options);
   const { transport = "auto", headers = {}, auth } = options;
-  if (typeof transport === "function") throw invalidOption("An MCP server has either a url or a function that makes its transport, not both.");
+  if (typeof transport === "function")
+    throw invalidOption("An MCP server has either a url or a function that makes its transport, not both.");
   checkOneOf("transport", transport, ["auto", "http", "sse"]);
   if (transport === "sse" && options.protocol === "modern") throw invalidOption("The sse transport knows only the legacy protocol.");
   for (const [name, value] of Object.entries(headers)) {

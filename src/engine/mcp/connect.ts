@@ -1,23 +1,23 @@
 /** Connects to a server with the official client, and negotiates the version of the protocol. */
 import type { Client, ClientCapabilities, Transport } from "@modelcontextprotocol/client";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { ToolError, describeThrown, pickHints } from "../../core/error.ts";
-import { packageLoadError } from "../../core/late-package.ts";
+import { packageLoadError } from "../../core/lazy-package.ts";
 import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { redactError, type Redact } from "../../core/base/redact.ts";
 import { credentialProblem, findInnerToolError, findRpcFailure, findHttpStatus } from "./call-error.ts";
 import type { ServerRequest } from "./answer-request.ts";
-import { Callers } from "./caller.ts";
+import { Callers } from "./callers.ts";
 import { McpConnection } from "./connection.ts";
-import { createCustomTransport } from "./given-transport.ts";
-import { hasPath, nextEndpoint, httpEndpoints, type HttpEndpoint } from "./http-ways.ts";
+import { createCustomTransport } from "./custom-transport.ts";
+import { hasPath, nextEndpoint, httpEndpoints, type HttpEndpoint } from "./http-endpoints.ts";
 import { HttpWire } from "./http-wire.ts";
-import { loadSpawn } from "../../processes/process.ts";
+import { loadSpawn } from "../../processes/server-process.ts";
 import { stripControlCharacters } from "../../processes/stderr-tail.ts";
 import { serverUrl, redactUrl, type McpOptions, type McpUrlOptions } from "./options.ts";
 import { Relay, StdioRelay, type RelayEvents } from "./relay.ts";
-import { StdioTransport } from "./stdio.ts";
+import { StdioTransport } from "./stdio-transport.ts";
 import { UNSUPPORTED_PROTOCOL_VERSION } from "./rpc-codes.ts";
 import { CLOSED_REASON, type Wire } from "./wire.ts";
 

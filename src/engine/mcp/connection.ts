@@ -2,8 +2,8 @@
 import type { Client } from "@modelcontextprotocol/client";
 import type { ProgressUpdate } from "../../core/context.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
-import type { Callers } from "./caller.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
+import type { Callers } from "./callers.ts";
 import { findRefusal, findHttpStatus } from "./call-error.ts";
 import { RpcFailure, ServerFault, SessionLost } from "./failure.ts";
 import type { PeerIdentity } from "./peer.ts";
@@ -149,7 +149,8 @@ export class McpConnection {
     // an answer with the id of a request is about the call, which may have begun
     const saysWhy = /session/iu.test(error.message) && !/"id"\s*:\s*[\d"]/u.test(error.message);
     // the older transport has its session in the address of messages; a 404 with other words, as of a proxy, is about one message
-    if (this.wire.kind === "sse") return saysWhy ? status === 404 || status === 400 : status === 404 && EMPTY_BODY_MESSAGE.test(error.message);
+    if (this.wire.kind === "sse")
+      return saysWhy ? status === 404 || status === 400 : status === 404 && EMPTY_BODY_MESSAGE.test(error.message);
     if (this.#relay.sessionId === undefined || !(error instanceof this.#sdk.SdkHttpError)) return false;
     // the specification says 404; servers made with the older SDK answer 400 with the reason
     return status === 404 || (status === 400 && saysWhy);

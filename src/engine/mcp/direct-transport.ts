@@ -3,7 +3,7 @@
  * if it had sent the request, and sends every other message.
  */
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { parseExactly } from "../../core/base/exact-json.ts";
+import { parseExactly } from "../../core/base/parse-exactly.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { HttpClient, HttpHeader, HttpRequest, HttpResponse } from "../../net/http-request.ts";
@@ -33,7 +33,11 @@ const PARAMETER = /^mcp-param-/iu;
 const UTF8 = new TextDecoder();
 export const JSON_CONTENT_TYPE = /^application\/json\s*(?:;|$)/iu;
 
-export function directTransport(Base: TransportClass, path: DirectTransportOptions, args: TransportArguments): StreamableHTTPClientTransport {
+export function directTransport(
+  Base: TransportClass,
+  path: DirectTransportOptions,
+  args: TransportArguments,
+): StreamableHTTPClientTransport {
   return new (class DirectTransport extends Base {
     override async send(message: SendParameters[0], options?: SendOptions): Promise<void> {
       const sent = Array.isArray(message) ? undefined : toPlainRequest(message, options);

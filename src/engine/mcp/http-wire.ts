@@ -5,7 +5,7 @@ import type {
   StreamableHTTPClientTransport,
   StreamableHTTPClientTransportOptions,
 } from "@modelcontextprotocol/client";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { readRetryAfter } from "../../core/retry-after.ts";
 import { guardedFetch } from "../../net/guarded-fetch.ts";
@@ -19,8 +19,8 @@ import { withRefusedTokens } from "./refused-token.ts";
 import { withSharedRenewals } from "./shared-renewals.ts";
 import { serverUrl, redactUrl, type McpUrlOptions } from "./options.ts";
 import { ServerStream, withoutServerStream } from "./server-stream.ts";
-import { withTimeLimit } from "../../processes/pause.ts";
-import { checkAnswer } from "./whole-answer.ts";
+import { withTimeLimit } from "../../processes/sleep.ts";
+import { checkAnswer } from "./check-answer.ts";
 import { CLOSED_REASON, type ServerStreamEvents, type Wire } from "./wire.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { findInnerToolError } from "./call-error.ts";
@@ -132,7 +132,9 @@ export class HttpWire implements Wire {
     const close = (): Promise<void> => transport.close().catch(() => undefined);
     if (!("terminateSession" in transport) || transport.sessionId === undefined || this.endReason !== CLOSED_REASON) return await close();
     // has a time limit, as callers that wait for an answer are released only by `close()`
-    const farewell = withTimeLimit({ clock: this.#clock, limitMs: TERMINATE_TIMEOUT_MS }, (signal) => rejectOnAbort(transport.terminateSession(), signal));
+    const farewell = withTimeLimit({ clock: this.#clock, limitMs: TERMINATE_TIMEOUT_MS }, (signal) =>
+      rejectOnAbort(transport.terminateSession(), signal),
+    );
     await farewell.catch(() => undefined);
     await close();
   }
@@ -209,7 +211,8 @@ function withReceivedStats(fetch: FetchLike, received: ReceivedStats, kind: Http
     const { status, statusText, headers } = response;
     const answer = new Response(countBytes(response.body.getReader(), received, init?.signal), { status, statusText, headers });
     const body = init?.body;
-    if (kind === "sse" || typeof body !== "string" || !answer.ok || !JSON_CONTENT_TYPE.test(headers.get("content-type") ?? "")) return answer;
+    if (kind === "sse" || typeof body !== "string" || !answer.ok || !JSON_CONTENT_TYPE.test(headers.get("content-type") ?? ""))
+      return answer;
     return new Response(checkAnswer(body, await answer.text()), { status, statusText, headers });
   };
 }

@@ -2,7 +2,7 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import { findStringEnd, parseExactly } from "../../core/base/exact-json.ts";
+import { findStringEnd, parseExactly } from "../../core/base/parse-exactly.ts";
 import { LONG_INTEGER, stringifyLongNumber } from "../../core/base/parse-json.ts";
 import { MAX_MESSAGE_BYTES, EDGE_LENGTH } from "../../processes/line-reader.ts";
 import { oversizeError, withoutDeepTools, findAnsweredId } from "./oversize-answer.ts";
@@ -35,7 +35,8 @@ export class MessageLines {
       if (line.startsWith("[")) return this.#receiveBatch(line);
       const message = parseMessage(line);
       if (message === undefined) this.#receiveUnreadable(line);
-      else if (answersUnsentRequest(message)) this.#events.onProblem(new Error(`dropped an answer to a request never sent: ${line.slice(0, 200)}`));
+      else if (answersUnsentRequest(message))
+        this.#events.onProblem(new Error(`dropped an answer to a request never sent: ${line.slice(0, 200)}`));
       else this.#events.onMessage(message);
     } catch (error: unknown) {
       if (error instanceof ToolError) this.#receiveOverLimit(line, error.message);

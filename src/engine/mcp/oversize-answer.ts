@@ -1,5 +1,5 @@
 /** Makes an answer that is too large or nests too deep fail its request, and not the whole server. */
-import { parseExactly } from "../../core/base/exact-json.ts";
+import { parseExactly } from "../../core/base/parse-exactly.ts";
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { EDGE_LENGTH } from "../../processes/line-reader.ts";

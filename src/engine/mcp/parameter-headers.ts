@@ -63,9 +63,12 @@ function walk(schema: unknown, path: readonly string[], state: Walk): void {
 
 function addHeader(schema: JsonObject, path: readonly string[], { found, reachable }: Walk): void {
   const name = schema[HEADER_KEYWORD];
-  if (typeof name !== "string" || !TOKEN.test(name)) throw illegalHeaderError(path, `${HEADER_KEYWORD} ${JSON.stringify(name)} is not a name for a header`);
-  if (!reachable || path.length === 0) throw illegalHeaderError(path, `${HEADER_KEYWORD} is allowed only on a value that properties alone lead to`);
-  if (!PRIMITIVE.has(schema["type"])) throw illegalHeaderError(path, `${HEADER_KEYWORD} is allowed only on a string, an integer or a boolean`);
+  if (typeof name !== "string" || !TOKEN.test(name))
+    throw illegalHeaderError(path, `${HEADER_KEYWORD} ${JSON.stringify(name)} is not a name for a header`);
+  if (!reachable || path.length === 0)
+    throw illegalHeaderError(path, `${HEADER_KEYWORD} is allowed only on a value that properties alone lead to`);
+  if (!PRIMITIVE.has(schema["type"]))
+    throw illegalHeaderError(path, `${HEADER_KEYWORD} is allowed only on a string, an integer or a boolean`);
   if (found.has(name.toLowerCase())) throw illegalHeaderError(path, `${HEADER_KEYWORD} ${JSON.stringify(name)} is declared twice`);
   found.set(name.toLowerCase(), { name, path });
 }

@@ -91,7 +91,8 @@ export class Relay implements Transport {
   /** Sends a message of the client. Also resolves for an answer that is dropped because too many are pending. */
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     if ("method" in message) return await this.#inner.send(message, options);
-    if (this.#pendingSends >= MAX_PENDING_SENDS) return this.#events.onDropped("an answer to a request of the server, which does not read answers");
+    if (this.#pendingSends >= MAX_PENDING_SENDS)
+      return this.#events.onDropped("an answer to a request of the server, which does not read answers");
     this.#pendingSends++;
     try {
       await this.#inner.send(message, options);
@@ -251,7 +252,11 @@ export class Relay implements Transport {
     if (this.#answering.has(id))
       return errorResponse(null, INVALID_REQUEST, `The id ${JSON.stringify(id)} is in use by a request that is being answered.`);
     if (this.#answering.size < MAX_SERVER_REQUESTS) return undefined;
-    return errorResponse(id, TOO_MANY_REQUESTS, `${MAX_SERVER_REQUESTS} requests of this server are being answered already; send the next after an answer.`);
+    return errorResponse(
+      id,
+      TOO_MANY_REQUESTS,
+      `${MAX_SERVER_REQUESTS} requests of this server are being answered already; send the next after an answer.`,
+    );
   }
 
   #reply(message: JSONRPCMessage): void {

@@ -2,15 +2,15 @@
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import type { ServerRequestContext } from "./answer-request.ts";
 import { ChangeStream } from "./change-stream.ts";
 import type { ListenFilter, McpConnection } from "./connection.ts";
-import { requestWithInput } from "./input-rounds.ts";
-import type { ServerLink } from "./link.ts";
+import { requestWithInput } from "./request-with-input.ts";
+import type { ServerLink } from "./server-link.ts";
 import { ServerFault } from "./failure.ts";
 import type { McpPeer, PeerIdentity, PeerNotification, PeerOptions } from "./peer.ts";
-import { withTimeLimit } from "../../processes/pause.ts";
+import { withTimeLimit } from "../../processes/sleep.ts";
 
 /** Strikes the credentials of the server out of what it says. */
 export type RedactAnswer = <T>(said: T) => T;

@@ -9,7 +9,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import { findInnerToolError } from "./call-error.ts";
 import { reopenDelayMs } from "./reopen-delay.ts";
-import { sleep } from "../../processes/pause.ts";
+import { sleep } from "../../processes/sleep.ts";
 import type { ServerStreamEvents } from "./wire.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 

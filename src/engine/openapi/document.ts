@@ -1,6 +1,6 @@
 /** Looks up parts of an untrusted OpenAPI document: own properties only, and nothing outside it. */
 import { unescapePointerStep } from "../../core/base/json-pointer.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { recognizeForeignDocument } from "../../documents/foreign-document.ts";

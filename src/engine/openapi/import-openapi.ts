@@ -4,7 +4,7 @@ import { describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { HttpOperation, HttpParameter } from "../rest/http-operation.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { OpenApiDocument, notOpenApiError, ownString } from "./document.ts";
 import { operationEffects } from "./operation-effects.ts";
 import { OperationMatcher, type OperationFilter } from "./operation-filter.ts";

@@ -43,7 +43,7 @@ export class OperationMatcher {
           ["operations", operations, matchName],
         ] as const
       ).flatMap(([aspect, texts, fit]) =>
-        texts === undefined ? [] : [[aspect, texts.map((text) => ({ text, fits: fit(text), isUsed: false }))] as const],
+        texts === undefined ? [] : [[aspect, texts.map((text) => ({ text, matches: fit(text), isUsed: false }))] as const],
       ),
     );
   }

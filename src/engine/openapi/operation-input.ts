@@ -60,7 +60,9 @@ export function operationInput(reading: OperationInputOptions, { parameters }: P
 function objectSchemaPart(all: readonly Property[]): SchemaPart {
   const weight = all.reduce((sum, { part }) => sum + part.weight, 1);
   const properties =
-    weight <= MAX_WEIGHT ? all : all.map((each) => (each.part.weight > MAX_WEIGHT / all.length ? { ...each, part: ANY_SCHEMA_PART } : each));
+    weight <= MAX_WEIGHT
+      ? all
+      : all.map((each) => (each.part.weight > MAX_WEIGHT / all.length ? { ...each, part: ANY_SCHEMA_PART } : each));
   const required = properties.filter((property) => property.required).map(({ key }) => key);
   const schema: JsonObject = {
     type: "object",

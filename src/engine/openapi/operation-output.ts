@@ -2,7 +2,7 @@
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { isJsonType, parseMediaType } from "../rest/media-type.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ownStrings, type LocatedObject, type OpenApiDocument, type LocatedValue } from "./document.ts";
 import { ANY_SCHEMA_PART, type SchemaPart } from "./schema-converter.ts";
 import type { ToolSchemas } from "./tool-schema.ts";
@@ -33,7 +33,12 @@ const NO_BODY = /^20[45]$/u;
  * There is an output schema only if each of them is JSON with a known schema, or empty (null). Several schemas become alternatives, the lowest status
  * first. If all answers are 204 or 205, the schema is null. A schema that some correct answers violate would make those answers `partial`.
  */
-export function operationOutput(document: OpenApiDocument, schemas: ToolSchemas, operation: LocatedObject, method: string): OperationOutput {
+export function operationOutput(
+  document: OpenApiDocument,
+  schemas: ToolSchemas,
+  operation: LocatedObject,
+  method: string,
+): OperationOutput {
   const answers = successResponses(document, operation).map(({ status, response }) => {
     const answer = readResponse(document, operation, response);
     return { ...answer, hasNoBody: answer.isEmpty && NO_BODY.test(status) };

@@ -1,7 +1,7 @@
 /** Reads the security requirements of an operation. */
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { HttpParameter, SecurityRequirement, SecurityScheme, SecurityUse } from "../rest/http-operation.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ownString, ownStrings, type LocatedObject, type OpenApiDocument } from "./document.ts";
 import { ROOT, childPlace, truncateText, quote } from "./warnings.ts";
 

@@ -1,7 +1,7 @@
 /** Reads the parameters of an operation, of any version. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { HttpParameter } from "../rest/http-operation.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ownString, type LocatedObject, type OpenApiDocument, type LocatedValue } from "./document.ts";
 import { childPlace, quote } from "./warnings.ts";
 

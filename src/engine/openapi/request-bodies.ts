@@ -3,7 +3,7 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../.
 import type { BodyEncoding, HttpBody, HttpParameter } from "../rest/http-operation.ts";
 import { isJsonType, isTextType, parseMediaType } from "../rest/media-type.ts";
 import { readObjectFields } from "./body-fields.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ownString, ownStrings, type LocatedObject, type OpenApiDocument, type LocatedValue } from "./document.ts";
 import { collectionStyle, type Parameters } from "./parameters.ts";
 import { ANY_SCHEMA_PART, type SchemaConverter, type SchemaPart } from "./schema-converter.ts";
@@ -148,7 +148,11 @@ function rawBody(mediaType: string, isBytes: boolean): Pick<ContentDescription, 
   };
 }
 
-function readEncoding({ document }: BodyContext, content: LocatedObject, described: ContentDescription): Readonly<Record<string, BodyEncoding>> {
+function readEncoding(
+  { document }: BodyContext,
+  content: LocatedObject,
+  described: ContentDescription,
+): Readonly<Record<string, BodyEncoding>> {
   const known = described.encoding ?? {};
   const given = getOwn(content.value, "encoding");
   if (!isJsonObject(given)) return known;

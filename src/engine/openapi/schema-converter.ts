@@ -1,8 +1,8 @@
 /** Converts schemas of Swagger 2.0, OpenAPI 3.0 and 3.1 to JSON Schema 2020-12, and keeps their references. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { addAnyOf } from "./choice.ts";
+import { addAnyOf } from "./add-any-of.ts";
 import { definitionName } from "./definition-name.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import type { OpenApiDocument } from "./document.ts";
 import { isBinary, usablePattern, writeKeywords, type Direction, type SchemaDraft } from "./schema-keywords.ts";
 import { withNull } from "./schema-null.ts";
@@ -308,7 +308,9 @@ export class SchemaConverter {
   #writeMap(raw: JsonObject, keyword: string, walk: Walk): void {
     const map = this.#readMap(raw, keyword, walk);
     if (map === undefined) return;
-    const schemas = Object.entries(map).map(([name, value]) => [name, this.#convertChild(value, walk, [keyword, name], true).schema] as const);
+    const schemas = Object.entries(map).map(
+      ([name, value]) => [name, this.#convertChild(value, walk, [keyword, name], true).schema] as const,
+    );
     walk.members[keyword] = Object.freeze(Object.fromEntries(schemas));
   }
 
@@ -325,7 +327,9 @@ export class SchemaConverter {
     const items = getOwn(raw, "items");
     const prefix = getOwn(raw, "prefixItems") ?? items;
     if (isJsonArray(prefix) && prefix.length > 0) {
-      members["prefixItems"] = Object.freeze(prefix.map((item, index) => this.#convertChild(item, walk, ["prefixItems", String(index)]).schema));
+      members["prefixItems"] = Object.freeze(
+        prefix.map((item, index) => this.#convertChild(item, walk, ["prefixItems", String(index)]).schema),
+      );
     }
     if (items !== undefined && !isJsonArray(items)) {
       const part = this.#convertChild(items, walk, ["items"]);

@@ -2,7 +2,7 @@
 import { describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { linearPattern } from "../../schema/pattern/pattern.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { truncateText, quote } from "./warnings.ts";
 import { isObject } from "../../core/base/is-object.ts";
 
@@ -181,7 +181,8 @@ function writeInputHints(raw: JsonObject, draft: SchemaDraft): void {
   const fallback = getOwn(raw, "default");
   const description = members["description"];
   const isTold = typeof description === "string" && /default/iu.test(description);
-  if (fallback !== undefined && fallback !== null && !isTold && isSmallExample(fallback)) addNote(draft, `Default: ${JSON.stringify(fallback)}.`);
+  if (fallback !== undefined && fallback !== null && !isTold && isSmallExample(fallback))
+    addNote(draft, `Default: ${JSON.stringify(fallback)}.`);
   const listed = getOwn(raw, "examples");
   const examples = [...(isJsonArray(listed) ? listed.slice(0, 3) : []), ...[getOwn(raw, "example")].filter((value) => value !== undefined)];
   const small = examples.filter((example) => example !== null && isSmallExample(example)).slice(0, 3);

@@ -1,5 +1,5 @@
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ownString, ownStrings, type LocatedObject, type OpenApiDocument } from "./document.ts";
 import { ROOT, childPlace, quote, type Place } from "./warnings.ts";
 
@@ -28,7 +28,8 @@ export class Servers {
 
   /** The address of the operation, else of its path, else of the document. */
   serverOf(operation: LocatedObject, item: LocatedObject): string | undefined {
-    if (this.#document.version === "2.0") return Object.hasOwn(operation.value, "schemes") ? this.#swaggerServer(operation) : this.documentServer;
+    if (this.#document.version === "2.0")
+      return Object.hasOwn(operation.value, "schemes") ? this.#swaggerServer(operation) : this.documentServer;
     for (const level of [operation, item]) if (isJsonArray(getOwn(level.value, "servers"))) return this.#firstServer(level);
     return this.documentServer;
   }

@@ -1,7 +1,7 @@
 /** Reads `x-haft`: fields of a tool that OpenAPI does not have. An untrusted document may only add caution. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { TOOL_CATEGORIES, type Tool } from "../../core/tool.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import type { LocatedObject, OpenApiDocument } from "./document.ts";
 import { childPlace, truncateText, quote, type Place } from "./warnings.ts";
 

@@ -55,7 +55,8 @@ const CURSOR_FIELDS: readonly string[] = (
   "@odata.nextLink nextLink next_link next_url next_page_url next_page nextPage end_cursor endCursor next after cursor"
 ).split(" ");
 /** Objects in which services put these fields. */
-const CURSOR_CONTAINERS: readonly string[] = "response_metadata pagination paging page_info pageInfo meta metadata cursors links _links".split(" ");
+const CURSOR_CONTAINERS: readonly string[] =
+  "response_metadata pagination paging page_info pageInfo meta metadata cursors links _links".split(" ");
 
 /** `{next, from}`: an address or a cursor, and the header or field that it was found in. The Link header is preferred. */
 function findNextPage({ headers, url }: HttpResponse, context: MetadataContext): JsonObject | undefined {

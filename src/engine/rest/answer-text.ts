@@ -1,6 +1,6 @@
 /** Decodes the bytes of an answer, even if the declared encoding is wrong. */
 import type { MediaType } from "./media-type.ts";
-import { truncateText } from "../../core/base/short-text.ts";
+import { truncateText } from "../../core/base/truncate-text.ts";
 
 /** Decodes text without its byte order mark; undefined if the encoding is unknown. */
 export function decodeText(bytes: Uint8Array, { charset }: Pick<MediaType, "charset">): string | undefined {

@@ -5,7 +5,7 @@ import type { HttpHeader } from "../../net/http-request.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
 import type { HttpOperation, HttpParameter } from "./http-operation.ts";
 import { isJsonType, parseMediaType } from "./media-type.ts";
-import { percentEncode } from "./percent.ts";
+import { percentEncode } from "./percent-encode.ts";
 import { bodyKeys, requestBody } from "./request-body.ts";
 import { literalPrefix, pathKeys, requestPath } from "./request-path.ts";
 import { headerText, queryPairs } from "./serialise-value.ts";

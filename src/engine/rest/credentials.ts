@@ -2,7 +2,7 @@
 import type { HttpHeader } from "../../net/http-request.ts";
 import { ToolError } from "../../core/error.ts";
 import type { HttpOperation, SecurityScheme } from "./http-operation.ts";
-import { AccessTokenCache, type TokenPorts } from "./oauth-token.ts";
+import { AccessTokenCache, type TokenPorts } from "./access-token-cache.ts";
 import { authEntries, type ApiKey, type RestAuth, type RestOptions } from "./rest-options.ts";
 import { encodeBasicCredentials } from "../../net/basic-credentials.ts";
 
@@ -34,7 +34,7 @@ export class Credentials {
     this.#credentials = entries.map(([scheme, each]) => ({
       scheme,
       auth: each,
-      keeper: each.type === "oauth2" ? new AccessTokenCache(each, ports) : undefined,
+      tokenCache: each.type === "oauth2" ? new AccessTokenCache(each, ports) : undefined,
     }));
   }
 
@@ -73,7 +73,9 @@ class CredentialsBuilder {
   readonly #query: (readonly [string, string])[] = [];
   readonly #cookies: string[] = [];
   readonly #described: string[] = [];
-  #authorization: { readonly rank: number; readonly value: string; readonly described: string; readonly discardToken: () => boolean } | undefined;
+  #authorization:
+    | { readonly rank: number; readonly value: string; readonly described: string; readonly discardToken: () => boolean }
+    | undefined;
 
   async add({ auth, tokenCache, scheme }: Credential, operation: HttpOperation, signal: AbortSignal): Promise<void> {
     if (auth.type === "apiKey") return this.#addKey(auth.value, resolveKeyPlace(auth, scheme, operation));
@@ -81,7 +83,12 @@ class CredentialsBuilder {
     if (this.#authorization !== undefined && this.#authorization.rank >= rank) return;
     const never = (): boolean => false;
     if (auth.type === "basic") {
-      this.#authorization = { rank, value: `Basic ${encodeBasicCredentials(auth)}`, described: "a user name and password", discardToken: never };
+      this.#authorization = {
+        rank,
+        value: `Basic ${encodeBasicCredentials(auth)}`,
+        described: "a user name and password",
+        discardToken: never,
+      };
     } else if (auth.type === "bearer") {
       this.#authorization = { rank, value: `Bearer ${auth.token}`, described: "a bearer token", discardToken: never };
     } else if (tokenCache !== undefined) {

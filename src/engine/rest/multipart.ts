@@ -74,7 +74,8 @@ function filePart(field: FormField, value: JsonValue): Part {
   const given = named === undefined ? undefined : (ownString(named, "contentType") ?? ownString(named, "content_type"));
   const contentType =
     concreteType(given) ?? concreteType(mediaType) ?? concreteType(field.encoding?.contentType) ?? "application/octet-stream";
-  const filename = (named === undefined ? said : ownString(named, "filename")) ?? (isTextType(contentType) ? `${field.name}.txt` : field.name);
+  const filename =
+    (named === undefined ? said : ownString(named, "filename")) ?? (isTextType(contentType) ? `${field.name}.txt` : field.name);
   return { head: partHead(field.name, { contentType, filename }), bytes };
 }
 

@@ -10,7 +10,7 @@ import { bodyKeys } from "./request-body.ts";
 import { resolveKeyPlace } from "./credentials.ts";
 import { authEntries, type RestOptions } from "./rest-options.ts";
 import { EffectOverrides } from "../effect-overrides.ts";
-import { applyRenames } from "../renamed-tools.ts";
+import { applyRenames } from "../rename-tools.ts";
 
 /** An operation, and the address before its path, without a trailing slash. */
 export interface PlacedOperation {

@@ -4,7 +4,7 @@ import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import { StruckOutput } from "../../core/struck-output.ts";
 import type { JsonValue } from "../../core/base/json.ts";
-import { findJsonProblem } from "../../core/base/json-fault.ts";
+import { findJsonProblem } from "../../core/base/json-problem.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
 import { answerMetadata, type MetadataContext } from "./answer-metadata.ts";

@@ -1,12 +1,12 @@
 /** Encodes the body of a request in the media type of its operation. */
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { readBase64 } from "./base64.ts";
 import type { BodyEncoding, HttpBody } from "./http-operation.ts";
 import { isJsonType, isTextType, parseMediaType } from "./media-type.ts";
 import { writeMultipart, type FormField } from "./multipart.ts";
-import { percentEncode } from "./percent.ts";
+import { percentEncode } from "./percent-encode.ts";
 import { queryPairs } from "./serialise-value.ts";
 import { valueText } from "../../core/content.ts";
 

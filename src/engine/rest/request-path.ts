@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { HttpOperation, HttpParameter } from "./http-operation.ts";
-import { percentEncode } from "./percent.ts";
+import { percentEncode } from "./percent-encode.ts";
 import { pathText } from "./serialise-value.ts";
 import { valueText } from "../../core/content.ts";
 

@@ -5,7 +5,7 @@ import { checkKnownKeys, findUnknownKeyError, type OptionNames } from "../../cor
 import { isJsonObject, type JsonObject, isStringArray } from "../../core/base/json.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
 import { CONNECTION_HEADERS } from "../../net/request-head.ts";
-import { checkRename } from "../renamed-tools.ts";
+import { checkRename } from "../rename-tools.ts";
 import type { ImportOptions } from "../openapi/import-openapi.ts";
 
 /** Credentials of calls. */
@@ -127,7 +127,9 @@ function checkShapes({ auth, allowPrivate, secrets = {} }: RestOptions): void {
   const [unset] = Object.entries(secrets).find(([, value]) => typeof value !== "string") ?? [];
   if (unset !== undefined) throw invalidOption(`secrets.${unset} is not a string.`);
   if (auth !== undefined && (typeof auth !== "object" || auth === null))
-    throw invalidOption("auth must be an object with a type, an array of such objects, or one with such an object for each security scheme.");
+    throw invalidOption(
+      "auth must be an object with a type, an array of such objects, or one with such an object for each security scheme.",
+    );
   if (allowPrivate !== undefined && !isStringArray(allowPrivate))
     throw invalidOption('allowPrivate must be an array of strings, such as ["localhost:8080"].');
 }
@@ -187,7 +189,8 @@ const AUTH_FIELDS: { readonly [Type in RestAuth["type"]]: OptionNames<Extract<Re
 
 function checkAuth(auth: RestAuth, scheme: string | undefined): void {
   const what = scheme === undefined ? "auth" : `auth.${scheme}`;
-  if (typeof auth !== "object" || auth === null) throw invalidOption(`${what} must be an object with a type: bearer, basic, apiKey or oauth2.`);
+  if (typeof auth !== "object" || auth === null)
+    throw invalidOption(`${what} must be an object with a type: bearer, basic, apiKey or oauth2.`);
   for (const [field, value] of Object.entries(textsOf(auth))) {
     if (typeof value !== "string" || value === "") throw invalidOption(`${what}.${field} must be a string that is not empty.`);
   }
@@ -223,7 +226,9 @@ function textsOf(auth: RestAuth): Readonly<Record<string, unknown>> {
     case "oauth2":
       return { tokenUrl: auth.tokenUrl, clientId: auth.clientId, clientSecret: auth.clientSecret };
     default:
-      throw invalidOption(`auth of type ${JSON.stringify(Reflect.get(auth, "type"))} is not known; it must be bearer, basic, apiKey or oauth2.`);
+      throw invalidOption(
+        `auth of type ${JSON.stringify(Reflect.get(auth, "type"))} is not known; it must be bearer, basic, apiKey or oauth2.`,
+      );
   }
 }
 

@@ -30,7 +30,8 @@ export class Secrets {
   constructor(options: RestOptions) {
     const secrets: Secret[] = [];
     for (const [scheme, auth] of authEntries(options.auth)) {
-      for (const [what, value] of secretValues(auth)) secrets.push(toSecret(scheme === undefined ? what : `${what} of ${scheme}`, value, true));
+      for (const [what, value] of secretValues(auth))
+        secrets.push(toSecret(scheme === undefined ? what : `${what} of ${scheme}`, value, true));
     }
     for (const [name, value] of Object.entries({ ...options.documentHeaders, ...options.headers })) {
       if (!PLAIN_HEADERS.test(name)) secrets.push(...headerSecrets(name, value));

@@ -1,7 +1,7 @@
 /** Serialises values in the styles of OpenAPI parameters: those of RFC 6570 and a few more. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { HttpParameter } from "./http-operation.ts";
-import { encodeReserved, percentEncode } from "./percent.ts";
+import { encodeReserved, percentEncode } from "./percent-encode.ts";
 import { valueText } from "../../core/content.ts";
 
 export interface ValueStyle {

@@ -94,7 +94,10 @@ interface ScoredDocument {
 }
 
 /** The highest scores above 0, in a short sorted array, which most documents never enter. */
-function bestDocuments(scores: Float64Array, { limit, least }: { readonly limit: number; readonly least: number }): readonly ScoredDocument[] {
+function bestDocuments(
+  scores: Float64Array,
+  { limit, least }: { readonly limit: number; readonly least: number },
+): readonly ScoredDocument[] {
   const found: ScoredDocument[] = [];
   for (const [document, score] of scores.entries()) {
     if (score === 0 || score < least || (found.length === limit && score <= (found.at(-1)?.score ?? 0))) continue;

@@ -1,5 +1,5 @@
 /** The documents of a search, and how they are read from the records of a corpus. */
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ToolError } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 

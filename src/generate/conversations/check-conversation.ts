@@ -4,7 +4,7 @@ import type { ContentPart } from "../../core/content.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { isIdName } from "./id-names.ts";
-import { GroundedValues } from "./grounding.ts";
+import { GroundedValues } from "./grounded-values.ts";
 
 /** Number of problems of each kind in one conversation, or in several. */
 export interface ConversationChecks {

@@ -181,7 +181,10 @@ export class ConversationMaker {
     return { template, tools, play: (place) => playWithModel(template.messages, place, { plan, tools, system }) };
   }
 
-  #setUpSampled(plan: SampledPlan, { index, draws, random }: { readonly index: number; readonly draws: string; readonly random: Random }): ConversationSetup {
+  #setUpSampled(
+    plan: SampledPlan,
+    { index, draws, random }: { readonly index: number; readonly draws: string; readonly random: Random },
+  ): ConversationSetup {
     const { drawing } = this.#prepared;
     const { calls: count = DEFAULT_CALLS, writer = plainWriter() } = plan;
     if (drawing === undefined) return { template: undefined, tools: [], play: async () => ({}) };

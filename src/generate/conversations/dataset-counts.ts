@@ -41,7 +41,8 @@ export class DatasetCounts {
     const { report } = metadata;
     const parallel = isJsonObject(report) ? report["parallelMessages"] : undefined;
     if (typeof parallel === "number") this.#parallelMessages += parallel;
-    const results = metadata["results"] ?? itemsOf(line["messages"]).filter((message) => isJsonObject(message) && message["role"] === "tool");
+    const results =
+      metadata["results"] ?? itemsOf(line["messages"]).filter((message) => isJsonObject(message) && message["role"] === "tool");
     for (const result of itemsOf(results)) if (isJsonObject(result)) this.#addResult(result);
   }
 

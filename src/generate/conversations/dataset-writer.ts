@@ -5,7 +5,7 @@ import { DatasetCounts } from "./dataset-counts.ts";
 import type { GenerationSummary } from "./generation-summary.ts";
 import { readLineMetadata, type LineSink } from "./trajectory-file.ts";
 import { LINE_OPENINGS, type TrajectoryFormat } from "./trajectory-formats.ts";
-import { DatasetFiles, choosePart, testFilePath, type DatasetPart } from "./trajectory-parts.ts";
+import { DatasetFiles, choosePart, testFilePath, type DatasetPart } from "./dataset-files.ts";
 import type { Trajectory } from "./trajectory.ts";
 
 export interface DatasetWriterOptions {

@@ -13,7 +13,7 @@ import { matchByWords } from "../text-match.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { DEFAULT_CALLS, type SampledPlan, type SampleKind } from "./conversation-plan.ts";
-import { hasAsyncRules, canBeCalled } from "./plan-turns.ts";
+import { hasAsyncRules, canBeCalled } from "./turn-planner.ts";
 import { ToolFlow } from "./tool-flow.ts";
 
 /** Draws the tools that a conversation calls, in order; deterministic for the same seed. */
@@ -53,7 +53,8 @@ export async function prepareToolDraw(plan: SampledPlan, { registry, offered }: 
   const isLinked = asked !== "chain" || flow.hasEdges;
   if (!isLinked) notes.push(`No tool takes what another returns, so the tools are drawn at random.`);
   const kind = isLinked ? asked : "random";
-  if (calls > usable.length) notes.push(`${plural(calls, "call")} were requested, but ${formatToolCount(usable.length)} called more than once.`);
+  if (calls > usable.length)
+    notes.push(`${plural(calls, "call")} were requested, but ${formatToolCount(usable.length)} called more than once.`);
   const size = Math.min(calls, usable.length);
   const draw = withCallableTool(createDraw(kind, { usable, flow, size }));
   if (kind === "chain") notes.push(...findChainLengthNotes(flow, draw, size));
@@ -81,7 +82,9 @@ function omissionNotes(names: readonly string[], reason: string): readonly strin
 }
 
 function asyncRuleNotes(names: readonly string[]): readonly string[] {
-  return names.length === 0 ? [] : [`Inputs may be refused by rules that answer later, which were not checked: ${formatListWithCount(names)}.`];
+  return names.length === 0
+    ? []
+    : [`Inputs may be refused by rules that answer later, which were not checked: ${formatListWithCount(names)}.`];
 }
 
 interface DrawSettings {
@@ -253,7 +256,8 @@ const TRIALS = 16;
 /** Returns a remark if no chain gets as long as requested. */
 function findChainLengthNotes(flow: ToolFlow, draw: DrawTools, size: number): readonly string[] {
   let longest = 0;
-  for (let trial = 0; trial < TRIALS && longest < size; trial++) longest = Math.max(longest, findLongestLinkedRun(flow, draw(`trial ${trial}`)));
+  for (let trial = 0; trial < TRIALS && longest < size; trial++)
+    longest = Math.max(longest, findLongestLinkedRun(flow, draw(`trial ${trial}`)));
   if (longest >= size) return [];
   return [`At most ${longest} of ${plural(size, "tool")} in a row take what an earlier one returns; where a chain ends, another begins.`];
 }

@@ -1,5 +1,5 @@
 /** Recognizes which properties have ids, and of what. */
-import { memoize } from "../../core/base/memo.ts";
+import { memoize } from "../../core/base/memoize.ts";
 import { nameWords, normalizeName, toSingular } from "../../schema/example/name-words.ts";
 
 /** The words with which names of ids end. */

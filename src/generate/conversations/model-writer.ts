@@ -5,11 +5,11 @@ import { ToolError } from "../../core/error.ts";
 import { checkReasoningEffort, collectReply, endedWell, type Model, type ModelRequest } from "../../core/model.ts";
 import type { AnsweredTurn, ConversationWriter, PlannedTurn, WriterOptions, WritingReport } from "./conversation-writer.ts";
 import { textAfterThinking } from "../../engine/lm/read-reply.ts";
-import { GroundedValues } from "./grounding.ts";
+import { GroundedValues } from "./grounded-values.ts";
 import { isIdName } from "./id-names.ts";
 import { plainWriter } from "./plain-writer.ts";
-import { readOutput } from "./words/answer-words.ts";
-import { formatDay } from "./words/value-words.ts";
+import { readOutput } from "./words/format-answer.ts";
+import { formatDay } from "./words/format-value.ts";
 
 /** Options for a model that writes texts. */
 export interface ModelWriterOptions extends Pick<ModelRequest, "temperature" | "maxOutputTokens" | "reasoningEffort"> {

@@ -1,6 +1,6 @@
 import type { ConversationWriter } from "./conversation-writer.ts";
-import { formatAnswer } from "./words/answer-words.ts";
-import { formatRequest } from "./words/request-words.ts";
+import { formatAnswer } from "./words/format-answer.ts";
+import { formatRequest } from "./words/format-request.ts";
 
 const PLAIN_WRITER: ConversationWriter = {
   name: "code",

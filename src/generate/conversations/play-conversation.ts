@@ -156,7 +156,12 @@ export async function playWithModel(
 }
 
 /** Stop reasons after which the user continues; after any other, the conversation ends. */
-const CONTINUING_STOP_REASONS: ReadonlySet<StopReason> = new Set<StopReason>(["answered", "tool-ended-turn", "one-action", "stop-condition"]);
+const CONTINUING_STOP_REASONS: ReadonlySet<StopReason> = new Set<StopReason>([
+  "answered",
+  "tool-ended-turn",
+  "one-action",
+  "stop-condition",
+]);
 
 function toErrorInfo(error: ToolError | undefined, detail: string | undefined): ErrorInfo {
   return (error ?? new ToolError("model_failed", detail ?? "The model's message was incomplete.")).toJSON();

@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import type { Random } from "../../core/ports.ts";
 import type { CatalogTool } from "../catalog.ts";
 import type { AnsweredCall, ConversationWriter } from "./conversation-writer.ts";
-import { TurnPlanner, type DraftCall, type DraftResult } from "./plan-turns.ts";
+import { TurnPlanner, type DraftCall, type DraftResult } from "./turn-planner.ts";
 import { COMPLETE, runCalls, type PlayEnd, type PlayContext } from "./play-conversation.ts";
 import type { ToolFlow } from "./tool-flow.ts";
 
@@ -17,10 +17,7 @@ export interface SampledPlay {
 }
 
 /** Plays turns, each with an answer, until there are enough calls. */
-export async function playSampled(
-  { tools, count, flow, writer, random }: SampledPlay,
-  context: PlayContext,
-): Promise<PlayEnd> {
+export async function playSampled({ tools, count, flow, writer, random }: SampledPlay, context: PlayContext): Promise<PlayEnd> {
   const { session, signal, parallelCalls } = context;
   const planner = new TurnPlanner({ tools, count, random, flow, parallelCalls });
   for (let index = 0; !planner.isDone; index++) {

@@ -23,7 +23,8 @@ const TEMPLATE_KEYS = ["id", "system", "messages"];
  * @throws ToolError `invalid_argument`, with each bad line as `file:line: …`, at most twenty, and for a text without templates
  */
 export function readTemplates(text: string, file: string): readonly ConversationTemplate[] {
-  if (typeof text !== "string") throw templateError(`readTemplates() takes the text of ${quoteValue(file)}, which is of type ${typeof text}.`);
+  if (typeof text !== "string")
+    throw templateError(`readTemplates() takes the text of ${quoteValue(file)}, which is of type ${typeof text}.`);
   checkString(file, "readTemplates()", "the name of the file");
   const { items, problems } = readJsonLines({ text, file }, readTemplate);
   if (problems.length > 0)
@@ -42,7 +43,8 @@ const HINT =
 function readTemplate(value: JsonValue): ConversationTemplate {
   if (!isJsonObject(value)) throw templateError("A template must be a JSON object.");
   const unknownKey = Object.keys(value).find((key) => !TEMPLATE_KEYS.includes(key));
-  if (unknownKey !== undefined) throw templateError(`${JSON.stringify(unknownKey)} is not a key of a template, which has "id", "system" and "messages".`);
+  if (unknownKey !== undefined)
+    throw templateError(`${JSON.stringify(unknownKey)} is not a key of a template, which has "id", "system" and "messages".`);
   const { id, system, messages } = value;
   if (!isJsonArray(messages) || messages.length === 0) throw templateError('"messages" must be an array of at least one message.');
   const read = messages.map((message, index) => readMessage(message, `messages[${index}]`));
@@ -61,7 +63,8 @@ function readMessage(value: JsonValue, at: string): TemplateMessage {
   const role = readRole(value, at);
   const known = KEYS.get(role) ?? [];
   const unknownKey = Object.keys(value).find((key) => !known.includes(key));
-  if (unknownKey !== undefined) throw templateError(`${at}: ${JSON.stringify(unknownKey)} is not a key of a message of ${JSON.stringify(role)}.`);
+  if (unknownKey !== undefined)
+    throw templateError(`${at}: ${JSON.stringify(unknownKey)} is not a key of a message of ${JSON.stringify(role)}.`);
   const { content, calls } = value;
   if (role !== "assistant") return { role, content: readNonEmptyText(content, `${at}.content`) };
   if (isBlank(calls) && isBlank(content)) throw templateError(`${at} has neither "content" nor "calls".`);

@@ -96,7 +96,9 @@ const REFERENCE_FORM = /(?<!\$)\$[\p{L}\p{N}_-]+(?:\.[\p{L}_][\p{L}\p{N}_-]*|\[[
 /** Returns the references to known calls, and texts that have the form of a reference to another call. */
 function extractReferences(text: string, reader: ReferenceReader): readonly Reference[] {
   if (!text.includes("$")) return [];
-  const known = reader.findParts(text).flatMap(({ reference }) => (reference === undefined || isPossiblyMoney(reference) ? [] : [reference]));
+  const known = reader
+    .findParts(text)
+    .flatMap(({ reference }) => (reference === undefined || isPossiblyMoney(reference) ? [] : [reference]));
   const others = Array.from(text.matchAll(REFERENCE_FORM), ([form]) => form).filter(
     (form) => !known.some((one) => form.startsWith(one.text) || one.text.startsWith(form)),
   );

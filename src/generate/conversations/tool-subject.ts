@@ -1,4 +1,4 @@
-import { memoize } from "../../core/base/memo.ts";
+import { memoize } from "../../core/base/memoize.ts";
 import { toolIntent, type ToolIntent } from "../../engine/example/tool-intent.ts";
 import { nameWords, toSingular } from "../../schema/example/name-words.ts";
 

@@ -147,7 +147,11 @@ async function readInto(
 }
 
 /** @throws ToolError `invalid_argument` if the first line is not of this plan */
-async function checkFirstLine(path: string, file: FileHandle, { firstEnd, plan, seed }: CompleteLines & TrajectoryFileOptions): Promise<void> {
+async function checkFirstLine(
+  path: string,
+  file: FileHandle,
+  { firstEnd, plan, seed }: CompleteLines & TrajectoryFileOptions,
+): Promise<void> {
   const line = parseLine(await readLine(path, file, { start: 0, end: firstEnd }));
   if (line === undefined) throw occupiedFileError(`${path} already exists, and contains something else.`);
   const metadata = readLineMetadata(line);

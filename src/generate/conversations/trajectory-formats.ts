@@ -11,7 +11,7 @@ import { toWellFormedJson } from "../../wire/conversation-steps.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { WireFormat } from "../../wire/wire-format.ts";
 import { withWeights } from "./message-weights.ts";
-import { shareGptConversation, chatTemplateMessages } from "./training-lines.ts";
+import { shareGptConversation, chatTemplateMessages } from "./training-formats.ts";
 import { originOf, createReport, resultsOf, trajectoryMessages, trajectoryResult, type Trajectory } from "./trajectory.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 

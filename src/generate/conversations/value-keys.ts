@@ -1,9 +1,9 @@
 /** Keys of input and output values: values with equal keys are of the same kind. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
-import { memoize } from "../../core/base/memo.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { memoize } from "../../core/base/memoize.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import type { JsonSchema } from "../../core/tool.ts";
-import { isUnambiguousName } from "../../schema/example/given.ts";
+import { isUnambiguousName } from "../../schema/example/given-values.ts";
 import { normalizeName, toSingular } from "../../schema/example/name-words.ts";
 import { idNoun, isIdName } from "./id-names.ts";
 

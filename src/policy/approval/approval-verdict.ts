@@ -38,8 +38,11 @@ export function parseVerdict({ answer, scope, rule, by }: ApprovalVerdict): Pars
   if (scope !== undefined && !APPROVAL_SCOPES.includes(scope))
     throw invalidArgumentError(`The scope of an answer must be one of ${APPROVAL_SCOPES.join(", ")}; this is ${describeAnswer(scope)}.`);
   if (answer !== "allow" && !isApprovalAnswer(answer))
-    throw invalidArgumentError(`An answer must be "allow-once", "allow-input", "allow-always", "allow" or "deny"; this is ${describeAnswer(answer)}.`);
-  const resolvedScope = answer === "allow" ? (scope ?? (rule === undefined ? "once" : "rule")) : answer === "deny" ? undefined : SCOPES[answer];
+    throw invalidArgumentError(
+      `An answer must be "allow-once", "allow-input", "allow-always", "allow" or "deny"; this is ${describeAnswer(answer)}.`,
+    );
+  const resolvedScope =
+    answer === "allow" ? (scope ?? (rule === undefined ? "once" : "rule")) : answer === "deny" ? undefined : SCOPES[answer];
   if (scope !== undefined && scope !== resolvedScope)
     throw invalidArgumentError(`The answer ${describeAnswer(answer)} cannot have the scope "${scope}".`, 'Answer "allow" with a scope.');
   if (rule !== undefined && resolvedScope !== "rule")
@@ -77,10 +80,13 @@ export function createApprovalRule(rule: NewApprovalRule & { readonly pattern: s
   checkKnownKeys(rule, RULE, "an approval rule");
   const { pattern, sessionId, expiresAt, by } = rule;
   for (const [name, value] of Object.entries({ sessionId, by }))
-    if (value !== undefined && typeof value !== "string") throw invalidArgumentError(`${name} of an approval rule must be a string, not ${typeof value}.`);
+    if (value !== undefined && typeof value !== "string")
+      throw invalidArgumentError(`${name} of an approval rule must be a string, not ${typeof value}.`);
   createNameMatcher([pattern], "pattern", { bareNames: "default" });
   if (expiresAt !== undefined && (!Number.isFinite(expiresAt) || expiresAt <= now))
-    throw invalidArgumentError(`expiresAt of an approval rule is ${String(expiresAt)}; it must be a time in the future, in milliseconds since the epoch.`);
+    throw invalidArgumentError(
+      `expiresAt of an approval rule is ${String(expiresAt)}; it must be a time in the future, in milliseconds since the epoch.`,
+    );
   return { id, pattern, scope: "rule", createdAt: now, ...createdBy(by), ...omitUndefined({ sessionId, expiresAt }) };
 }
 

@@ -153,7 +153,9 @@ export class StoredApprovals implements ApprovalInbox {
   async #findOpen(decision: ApprovalDecision): Promise<readonly ApprovalRecord[]> {
     const [name, key] = "id" in decision ? (["id", decision.id] as const) : (["callId", decision.callId] as const);
     if (typeof key !== "string")
-      throw invalidArgumentError(`The ${name} of an answer must be a string, the ${name} of the ${name === "id" ? "question" : "question's call"}.`);
+      throw invalidArgumentError(
+        `The ${name} of an answer must be a string, the ${name} of the ${name === "id" ? "question" : "question's call"}.`,
+      );
     const query = this.#toQuery({ status: "open", ...(name === "id" ? {} : { callId: key }) });
     return this.#list({ ...query, ...(name === "id" ? { ids: [key] } : {}) });
   }
@@ -207,10 +209,13 @@ export class StoredApprovals implements ApprovalInbox {
     const statuses = status === undefined || typeof status === "string" ? (status === undefined ? undefined : [status]) : [...status];
     const unknown = statuses?.find((one) => !isStatus(one));
     if (unknown !== undefined)
-      throw invalidArgumentError(`The status of an approval must be one of ${APPROVAL_STATUSES.join(", ")}; this is ${quoteValue(unknown)}.`);
+      throw invalidArgumentError(
+        `The status of an approval must be one of ${APPROVAL_STATUSES.join(", ")}; this is ${quoteValue(unknown)}.`,
+      );
     if (first !== "oldest" && first !== "newest")
       throw invalidArgumentError(`"first" of the list of approvals must be "oldest" or "newest", not ${quoteValue(first)}.`);
-    if (!Number.isSafeInteger(limit) || limit < 1) throw invalidArgumentError(`limit is ${quoteValue(limit)}; it must be an integer of at least 1.`);
+    if (!Number.isSafeInteger(limit) || limit < 1)
+      throw invalidArgumentError(`limit is ${quoteValue(limit)}; it must be an integer of at least 1.`);
     if (after !== undefined && !Number.isSafeInteger(after))
       throw invalidArgumentError(`after is ${quoteValue(after)}; it takes the position of an approval.`);
     return { now: this.#now, first, limit, ...omitUndefined({ statuses, sessionId, callId, after }) };

@@ -3,10 +3,10 @@ import { SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import type { ContentPart } from "../../core/content.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import type { SingleFlight } from "./flight.ts";
+import type { SingleFlight } from "./single-flight.ts";
 import { ResourceVersions } from "./resource-versions.ts";
 import { StoredResults, type ResultCacheStore } from "./stored-results.ts";
-import { estimateContentBytes, estimateJsonBytes, estimateTextBytes } from "../results/weigh.ts";
+import { estimateContentBytes, estimateJsonBytes, estimateTextBytes } from "../results/estimate-bytes.ts";
 
 /** How much memory cached results may take. */
 export interface CacheOptions {

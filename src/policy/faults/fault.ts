@@ -58,7 +58,8 @@ export class FaultPolicy {
       throw new ToolError("invalid_argument", `The faults of ${owner} must be { seed, rules: [{ type, probability }] }.`);
     checkKnownKeys(plan, { seed: true, rules: true }, `The plan of faults of ${owner}`);
     const { seed = 0 } = plan;
-    if (typeof seed !== "string" && !Number.isFinite(seed)) throw invalidArgumentError(`The seed of ${owner}`, seed, "a number or a string");
+    if (typeof seed !== "string" && !Number.isFinite(seed))
+      throw invalidArgumentError(`The seed of ${owner}`, seed, "a number or a string");
     this.seed = seed;
     this.#rules = plan.rules.map((given: unknown, index) => {
       const where = `rules[${index}] of ${owner}`;
@@ -121,7 +122,8 @@ function checkRule(given: unknown, where: string, otherTypes: boolean): FaultRul
   if (!otherTypes && !FAULT_TYPES.some((known) => known === type)) throw unknownType(type, where);
   if (!isWithinBounds(probability, FRACTION)) throw invalidArgumentError(`probability of ${where}`, probability, describeBounds(FRACTION));
   if (message !== undefined && typeof message !== "string") throw invalidArgumentError(`message of ${where}`, message, "a string");
-  if (retryable !== undefined && typeof retryable !== "boolean") throw invalidArgumentError(`retryable of ${where}`, retryable, "a boolean");
+  if (retryable !== undefined && typeof retryable !== "boolean")
+    throw invalidArgumentError(`retryable of ${where}`, retryable, "a boolean");
   checkNumber(attempts, `attempts of ${where}`, COUNT);
   checkMs(retryAfterMs, "retryAfterMs", where);
   checkDelay(delayMs, where);

@@ -6,7 +6,7 @@ import { getChild, describeOutline, parseSteps, type JsonStep } from "../../core
 import { plural } from "../../core/base/wording.ts";
 import { partText } from "../../core/result.ts";
 import { createFinder } from "./find-text.ts";
-import { estimateContentBytes, estimateJsonBytes } from "./weigh.ts";
+import { estimateContentBytes, estimateJsonBytes } from "./estimate-bytes.ts";
 
 export interface ResultRequest {
   /** `$` path of the part to read, such as `$.items[3].name`. @default the whole result */

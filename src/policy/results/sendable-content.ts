@@ -4,8 +4,8 @@ import { readFileData, readPdfData, readDataUri } from "../../core/data-uri.ts";
 import { getContentParts, type ModelMessage } from "../../core/message.ts";
 import { partText } from "../../core/result.ts";
 import { mapTexts } from "./data-urls.ts";
-import { imageType, isValidImage, isImageType, isValidPdf } from "./lift-data.ts";
-import { MAX_MEDIA_BYTES } from "./shown-media.ts";
+import { imageType, isValidImage, isImageType, isValidPdf } from "./extract-data-urls.ts";
+import { MAX_MEDIA_BYTES } from "./media-limits.ts";
 
 /** The form of each message that is sent, cached so that a round only processes new messages. */
 const SENDABLE = new WeakMap<ModelMessage, ModelMessage>();
@@ -140,7 +140,8 @@ function sendablePart(part: ContentPart): ContentPart {
   const pdf = part.type === "file" ? readPdfData(part) : undefined;
   if (pdf === undefined || part.type !== "file") return part;
   const data = plainBase64(pdf);
-  if (!isValidPdf("application/pdf", data) || (readFileData(part)?.bytes ?? 0) > MAX_MEDIA_BYTES.pdf) return { type: "text", text: partText(part) };
+  if (!isValidPdf("application/pdf", data) || (readFileData(part)?.bytes ?? 0) > MAX_MEDIA_BYTES.pdf)
+    return { type: "text", text: partText(part) };
   return data === pdf ? part : { ...part, uri: `data:application/pdf;base64,${data}` };
 }
 

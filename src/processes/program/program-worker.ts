@@ -3,7 +3,7 @@
 import { parentPort, workerData } from "node:worker_threads";
 import type { QuickJSContext, QuickJSHandle, QuickJSRuntime } from "quickjs-emscripten";
 import { seededRandom } from "../../core/base/seeded-random.ts";
-import { BOOTSTRAP_SCRIPT } from "./in-program.ts";
+import { BOOTSTRAP_SCRIPT } from "./bootstrap-script.ts";
 import type { FromThread, ProgramCall, ProgramEnd, ProgramStart, ThrownInProgram, ToThread } from "./thread-messages.ts";
 
 /** Missing in the types of Node. */

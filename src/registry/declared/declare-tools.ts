@@ -2,7 +2,7 @@
 import { DEFAULT_NAMESPACE, splitName } from "../../core/call.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { compareText } from "../../trust/pinned-tool.ts";
-import { formatComment, formatKey, canOmitInput, formatType } from "./type-text.ts";
+import { formatComment, formatKey, canOmitInput, formatType } from "./format-type.ts";
 
 /** A tool to declare. */
 export interface DeclaredTool {

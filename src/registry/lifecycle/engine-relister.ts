@@ -1,6 +1,6 @@
 /** Lists an engine's tools again when it reports that they have changed: soon, but not too often. */
 import type { Clock } from "../../core/ports.ts";
-import type { EngineLifecycle } from "./engine-life.ts";
+import type { EngineLifecycle } from "./engine-lifecycle.ts";
 
 /** Minimum time between two lists of one engine, in milliseconds. */
 const MIN_RELIST_MS = 1_000;

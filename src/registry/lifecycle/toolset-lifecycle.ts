@@ -3,13 +3,13 @@ import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { EngineLifecycle } from "./engine-life.ts";
+import { EngineLifecycle } from "./engine-lifecycle.ts";
 import { EngineRelister } from "./engine-relister.ts";
-import { EngineLifecycles } from "./engine-lives.ts";
+import { EngineLifecycles } from "./engine-lifecycles.ts";
 import { mergeToolsets, type MergedToolsets, type ToolsetFailure } from "./merge-toolsets.ts";
 import { closedBeforeOpenError, openFailedError, type OpenReport, type RefreshReport } from "./open-report.ts";
 import { findNearNames } from "../../core/base/near-names.ts";
-import { missingToolsetError } from "../missing-tool.ts";
+import { missingToolsetError } from "../missing-tool-error.ts";
 import type { ToolsetChange, ToolsetParts } from "../prepare-toolset.ts";
 import type { LifecycleOptions } from "./lifecycle-options.ts";
 import { ToolSources } from "./tool-sources.ts";
@@ -50,7 +50,10 @@ export class ToolsetLifecycle {
     for (const toolset of this.#declared) if (toolset.engine?.open !== undefined) registry.setToolsetState(toolset.name, "closed");
     this.#toolsets = this.#declared;
     this.#sources = new ToolSources(options.sources ?? [], ports);
-    this.#relister = new EngineRelister(ports.clock, (life) => void (this.#lastRefresh = this.#lastRefresh.then(() => this.#listOne(life))));
+    this.#relister = new EngineRelister(
+      ports.clock,
+      (life) => void (this.#lastRefresh = this.#lastRefresh.then(() => this.#listOne(life))),
+    );
     this.#engines = new EngineLifecycles(ports, {
       changed: (life) => this.#closing === undefined && this.#relister.schedule(life),
       disconnected: (life, connection) => this.#states.noteDisconnected(life, connection),

@@ -4,7 +4,7 @@ import type { EndedConnection } from "../../core/engine.ts";
 import type { ToolError } from "../../core/error.ts";
 import type { ToolsetEvent } from "../../core/event.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import type { EngineLifecycle } from "./engine-life.ts";
+import type { EngineLifecycle } from "./engine-lifecycle.ts";
 import type { LifecycleOptions } from "./lifecycle-options.ts";
 import type { OpenReport } from "./open-report.ts";
 
@@ -101,7 +101,8 @@ export class ToolsetStates {
   /** Forgets all toolsets other than these. */
   retainOnly(toolsets: readonly Toolset[]): void {
     const names = new Set(toolsets.map(({ name }) => name));
-    for (const name of [...this.#opened, ...this.#failures.keys(), ...this.#closedByProgram]) if (!names.has(name)) this.forgetRemoved(name);
+    for (const name of [...this.#opened, ...this.#failures.keys(), ...this.#closedByProgram])
+      if (!names.has(name)) this.forgetRemoved(name);
   }
 
   /** Makes every tool of the registry unavailable, permanently. */

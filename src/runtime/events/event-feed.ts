@@ -170,7 +170,9 @@ export class EventFeed implements AsyncIterable<FeedItem> {
     const from = Math.max(index, this.#liveFrom);
     const missed = window.liveBefore(from) - this.#liveSeen;
     this.#liveSeen = window.liveBefore(from);
-    return missed > 0 && this.#options.matches === undefined ? [Object.freeze({ gap: Object.freeze({ missed, of: "live" as const }) })] : [];
+    return missed > 0 && this.#options.matches === undefined
+      ? [Object.freeze({ gap: Object.freeze({ missed, of: "live" as const }) })]
+      : [];
   }
 
   #readWindow({ window }: EventTail): readonly FeedItem[] {

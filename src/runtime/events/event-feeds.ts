@@ -129,7 +129,7 @@ export class EventFeeds {
 
   #allTail(): StoreTail | MemoryTail {
     const { store, open, ports } = this.#options;
-    const parts = { source: this.#source, kept: this.#logged, ports };
+    const parts = { source: this.#source, logged: this.#logged, ports };
     return (this.#all ??=
       store === undefined ? new MemoryTail({ ...parts, open, id: ports.ids.next("feed") }) : new StoreTail({ ...parts, store }));
   }

@@ -80,7 +80,8 @@ export class MemoryTail extends EventTail {
       const events = session.logSince(known) ?? [];
       this.#known.set(session, known + events.length);
       this.markLogged(events);
-      for (const [index, event] of events.entries()) items.push(toFeedItem(event, session.id, known + index + 1, this.#mark(++this.#count)));
+      for (const [index, event] of events.entries())
+        items.push(toFeedItem(event, session.id, known + index + 1, this.#mark(++this.#count)));
     }
     this.#changed.clear();
     return { items, cursor: items.at(-1)?.cursor ?? cursor, isEnd: true };

@@ -3,7 +3,7 @@ import { type SchemaNode, type SchemaResource, TYPE_BITS, type RawSchema } from 
 import { getDialect } from "../references/dialects.ts";
 import { RECURSIVE_ANCHOR } from "../keywords/reference-keywords.ts";
 import type { CompiledDocument } from "../schema-compiler.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { Demand, type Part, toRawSchema } from "./demand.ts";
 
 /** How the branches of a schema are chosen in one reading. */
@@ -121,7 +121,8 @@ class Reading {
   /** Chooses a branch. Branches for null come last, or first if the smallest is preferred. */
   #chooseBranch(branches: readonly unknown[]): unknown {
     const allowed = branches.filter((branch) => branch !== false);
-    const isNull = (branch: unknown): boolean => getOwn(toRawSchema(branch), "type") === "null" || getOwn(toRawSchema(branch), "const") === null;
+    const isNull = (branch: unknown): boolean =>
+      getOwn(toRawSchema(branch), "type") === "null" || getOwn(toRawSchema(branch), "const") === null;
     const usual = allowed.filter((branch) => !isNull(branch));
     const nulls = allowed.filter(isNull);
     const { attempt, start, isMinimal } = this.#choosing;

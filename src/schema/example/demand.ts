@@ -1,5 +1,5 @@
 /** The requirements for a value, combined from all subschemas of one place. */
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { ANY_TYPE, type RawSchema, type SchemaNode, TYPE_BITS } from "../compiled-schema.ts";

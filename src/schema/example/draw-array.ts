@@ -3,9 +3,9 @@ import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { parseIsoDate, formatDateLike, isoDayOf } from "./date-text.ts";
 import type { Demand, Part } from "./demand.ts";
-import type { DrawContext, DrawMode, ValuePlace } from "./drawing.ts";
-import { GivenValues, type Subject, isSubjectList, isPersonSpecificName } from "./given.ts";
-import { findId } from "./own-ids.ts";
+import type { DrawContext, DrawMode, ValuePlace } from "./draw-context.ts";
+import { GivenValues, type Subject, isSubjectList, isPersonSpecificName } from "./given-values.ts";
+import { findId } from "./object-ids.ts";
 import { toSingular } from "./name-words.ts";
 
 /** Maximum length of an array. */

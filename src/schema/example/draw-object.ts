@@ -1,11 +1,11 @@
 /** Draws objects: their property names, and each property. */
 import type { JsonValue } from "../../core/base/json.ts";
-import { makeConsistent } from "./agree.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { makeConsistent } from "./make-consistent.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import type { Demand, Part } from "./demand.ts";
-import type { DrawContext, DrawMode, ValuePlace } from "./drawing.ts";
-import { findIdName } from "./own-ids.ts";
-import { holdsSubject, isNextPageName, isPageInfoName } from "./given.ts";
+import type { DrawContext, DrawMode, ValuePlace } from "./draw-context.ts";
+import { findIdName } from "./object-ids.ts";
+import { holdsSubject, isNextPageName, isPageInfoName } from "./given-values.ts";
 import { patternText } from "./pattern-text.ts";
 import type { RandomStream } from "./random-stream.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
@@ -200,7 +200,17 @@ function drawProperty({ place, drawing, entries }: ObjectDraft, { name, parts, r
   const isSubject = place.isSubject && (holdsSubject(name, drawing.subject) || isPageInfoName(name, drawing.subject));
   const owner = place.isSubject ? "subject" : "other";
   const ownerName = place.name === "" && place.isSubject ? (drawing.subject?.noun ?? "") : place.name;
-  const at: ValuePlace = { ...place, name, ownerName, hint: "", depth: place.depth + 1, random, isSubject, owner, ownerTitle: findDisplayName(entries) };
+  const at: ValuePlace = {
+    ...place,
+    name,
+    ownerName,
+    hint: "",
+    depth: place.depth + 1,
+    random,
+    isSubject,
+    owner,
+    ownerTitle: findDisplayName(entries),
+  };
   return drawing.draw(parts, at);
 }
 

@@ -9,7 +9,7 @@ import { evaluate } from "../evaluate.ts";
 import { type CompiledDocument, compileNodes } from "../schema-compiler.ts";
 import { MAX_STEPS } from "../schema-limits.ts";
 import { DemandReader } from "./demand-reader.ts";
-import { GivenValues, type Subject } from "./given.ts";
+import { GivenValues, type Subject } from "./given-values.ts";
 import { RandomStream } from "./random-stream.ts";
 import { findTopic } from "./topics.ts";
 import { type Budget, ValueDrawer, createBudget } from "./value-drawer.ts";
@@ -120,7 +120,16 @@ class ExamplePlan {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const { maxDepth = 6, maxItems = 3, name = "", subject, about = "", factsSeed } = options;
       const facts = factsSeed === undefined ? undefined : new RandomStream(factsSeed);
-      const drawer = new ValueDrawer({ reader: this.#reader, budget, maxDepth, maxItems, subject, topic: findTopic(about), facts, attempt });
+      const drawer = new ValueDrawer({
+        reader: this.#reader,
+        budget,
+        maxDepth,
+        maxItems,
+        subject,
+        topic: findTopic(about),
+        facts,
+        attempt,
+      });
       const given = attempt > 2 ? NO_VALUES : givenValuesOf(options);
       const random = attempt === 0 ? seed : seed.branch(attempt);
       const value = drawer.draw([this.#document.root], {

@@ -1,5 +1,5 @@
 /** Sentences assembled from small parts and from things of a tool's topic: titles, messages, reviews, notes, queries. */
-import { distinctCityValues } from "./places.ts";
+import { distinctCityValues } from "./cities.ts";
 import type { RandomStream } from "./random-stream.ts";
 import type { Topic } from "./topics.ts";
 import * as words from "./words.ts";

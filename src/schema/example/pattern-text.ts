@@ -2,7 +2,7 @@
 import { type PatternNode, type SetMember, parsePattern } from "../pattern/pattern-syntax.ts";
 import type { RandomStream } from "./random-stream.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
-import { memoize } from "../../core/base/memo.ts";
+import { memoize } from "../../core/base/memoize.ts";
 
 type SetNode = Extract<PatternNode, { type: "set" }>;
 

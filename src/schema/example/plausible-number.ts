@@ -1,5 +1,5 @@
 /** Generates numbers that suit a property's name and its bounds. */
-import type { ParsedDescription } from "./described.ts";
+import type { ParsedDescription } from "./parsed-description.ts";
 import { normalizeName } from "./name-words.ts";
 import type { RandomStream } from "./random-stream.ts";
 

@@ -1,6 +1,6 @@
 /** Generates strings by a property's name and description, and by the topic of the tool. */
 import { formatDate } from "./date-mask.ts";
-import type { ParsedDescription } from "./described.ts";
+import type { ParsedDescription } from "./parsed-description.ts";
 import type { Literal } from "./described-literals.ts";
 import { TEXT_KINDS, freeText } from "./free-text.ts";
 import { nameWords, normalizeName, toSingular } from "./name-words.ts";
@@ -60,12 +60,15 @@ function createSingleMaker(names: TextNames): TextMaker {
   const { mask, examples, defaultValue, choices } = parsedDescription;
   if (parsedDescription.separator !== undefined && choices.length > 1) return (random) => random.pick(choices).text;
   if (mask !== undefined)
-    return /birth|dob/u.test(joined) ? (random) => formatDate(mask, randomBirthDate(random)) : (random) => formatDate(mask, randomMoment(random));
+    return /birth|dob/u.test(joined)
+      ? (random) => formatDate(mask, randomBirthDate(random))
+      : (random) => formatDate(mask, randomMoment(random));
   if (parsedDescription.unit === "unix") return unixTime;
   const named = findNamedMaker(joined, parsedDescription.noun);
   const isIdTold = /(?:^|_)(?:ids?|identifier)$/u.test(parsedDescription.noun);
   const isId = isIdTold || /(?:^|_)(?:ids?|identifiers?|asin|key|uid|mid)$/u.test(joined);
-  if (parsedDescription.type === "boolean" || (isFlagName(names.name) && examples.length === 0 && parsedDescription.noun === "")) return flagTextMaker(defaultValue);
+  if (parsedDescription.type === "boolean" || (isFlagName(names.name) && examples.length === 0 && parsedDescription.noun === ""))
+    return flagTextMaker(defaultValue);
   if (examples.length > 0) return makerFromExamples(examples, { joined, named, isId });
   const counted = isId ? undefined : numberTextMaker(names, named);
   if (counted !== undefined) return counted;
@@ -73,11 +76,16 @@ function createSingleMaker(names: TextNames): TextMaker {
   const free = FORM.test(parsedDescription.noun) ? undefined : findFreeTextMaker(joined, parsedDescription.noun, named);
   const file = defaultValue === undefined ? findFileTextMaker(joined, names.description) : undefined;
   if (file !== undefined && !isIdTold) return file;
-  const field = defaultValue === undefined ? (findFieldTextMaker(joined) ?? (named === undefined ? findFieldTextMaker(parsedDescription.noun) : undefined)) : undefined;
+  const field =
+    defaultValue === undefined
+      ? (findFieldTextMaker(joined) ?? (named === undefined ? findFieldTextMaker(parsedDescription.noun) : undefined))
+      : undefined;
   if (field !== undefined && !isIdTold) return field;
   if (kind !== undefined && free === undefined) return kind;
   if (isIdTold || (isId && (named === undefined || named.certainty === "weak")))
-    return defaultValue === undefined ? createIdMaker(idOwner(joined, parsedDescription.noun)) : (random) => similarId(defaultValue.text, random);
+    return defaultValue === undefined
+      ? createIdMaker(idOwner(joined, parsedDescription.noun))
+      : (random) => similarId(defaultValue.text, random);
   if (free !== undefined && named?.certainty !== "open") return free;
   if (defaultValue !== undefined && (named === undefined || named.certainty !== "open")) return () => defaultValue.text;
   return named?.make ?? fallbackMaker(joined, parsedDescription.noun);

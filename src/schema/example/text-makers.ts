@@ -2,7 +2,7 @@
 import { randomMoment, randomZipCode } from "./word-sets.ts";
 import { dateText, digitsText, formatText, hexText, phoneText, timeText } from "./format-text.ts";
 import { workTitle } from "./free-text.ts";
-import { distinctCityValues } from "./places.ts";
+import { distinctCityValues } from "./cities.ts";
 import type { RandomStream } from "./random-stream.ts";
 import type { Topic } from "./topics.ts";
 import * as words from "./words.ts";

@@ -7,13 +7,13 @@ import { type Demand, type Part, TYPE_BIT, typeBitOf } from "./demand.ts";
 import type { DemandReader } from "./demand-reader.ts";
 import { drawArray } from "./draw-array.ts";
 import { drawObject } from "./draw-object.ts";
-import { type DrawContext, type DrawMode, type ValuePlace, isOnTrail } from "./drawing.ts";
+import { type DrawContext, type DrawMode, type ValuePlace, isOnTrail } from "./draw-context.ts";
 import { moveToDays } from "./date-text.ts";
 import { findEra, moveToEra } from "./eras.ts";
-import { type ParsedDescription, parseDescription } from "./described.ts";
+import { type ParsedDescription, parseDescription } from "./parsed-description.ts";
 import { literalValues } from "./literal-values.ts";
-import { type Subject, isStateName, equivalentValues } from "./given.ts";
-import { isGenericItemName } from "./own-ids.ts";
+import { type Subject, isStateName, equivalentValues } from "./given-values.ts";
+import { isGenericItemName } from "./object-ids.ts";
 import { isPersonNoun } from "./person-nouns.ts";
 import { normalizeName } from "./name-words.ts";
 import { isFlagName } from "./plausible-text.ts";
@@ -21,7 +21,7 @@ import { isIntegerByName, plausibleNumber } from "./plausible-number.ts";
 import { PatternBudget } from "../pattern/pattern.ts";
 import { plausibleString } from "./plausible-string.ts";
 import type { RandomStream } from "./random-stream.ts";
-import { givenExpressionResult } from "./relations/results.ts";
+import { givenExpressionResult } from "./relations/expressions.ts";
 import { type Topic, findTopic } from "./topics.ts";
 
 /** Maximum number of values drawn for one example, including discarded ones. */
@@ -120,7 +120,8 @@ export class ValueDrawer implements DrawContext {
       const turn = attempt + this.#options.attempt;
       const manner = { attempt: turn, isMinimal: isDeep || turn % 3 === 2 };
       const demand = this.#options.reader.findCached(parts) ?? this.#readDemand(parts, place, manner);
-      if (demand?.hasChoices !== false || demand.needsCheck) tries = Math.max(tries, demand === undefined ? USUAL_TRIES : this.#countTries(parts));
+      if (demand?.hasChoices !== false || demand.needsCheck)
+        tries = Math.max(tries, demand === undefined ? USUAL_TRIES : this.#countTries(parts));
       const inner = attempt === 0 ? place : { ...place, random: place.random.branch(attempt) };
       const value = demand && this.#drawValue(demand, { parts, place: inner, manner });
       if (value === undefined) continue;
@@ -151,7 +152,8 @@ export class ValueDrawer implements DrawContext {
     if (text === undefined || demand.patterns.length > 0) return text;
     const days = given.daysFor(name);
     if (days !== undefined) return moveToDays(text, days);
-    const era = parsedDescription.examples.length > 0 || parsedDescription.defaultValue !== undefined ? undefined : findEra(normalizeName(name));
+    const era =
+      parsedDescription.examples.length > 0 || parsedDescription.defaultValue !== undefined ? undefined : findEra(normalizeName(name));
     return era === undefined ? text : moveToEra(text, era, random.branch("year"));
   }
 
@@ -189,7 +191,8 @@ export class ValueDrawer implements DrawContext {
     if (owner === undefined || this.#options.attempt > 2) return undefined;
     const found = given.find(name, owner === "subject") ?? given.findSynonym(name);
     if (found === undefined) return owner === "subject" && isStateName(name) ? this.#findState(parts) : undefined;
-    for (const value of equivalentValues(found)) if (parts.length > 0 && parts.every((part) => this.matchesSchema(part, value))) return value;
+    for (const value of equivalentValues(found))
+      if (parts.length > 0 && parts.every((part) => this.matchesSchema(part, value))) return value;
     return parts.length === 0 ? found : undefined;
   }
 
@@ -197,7 +200,10 @@ export class ValueDrawer implements DrawContext {
     return this.subject?.states?.find((state) => parts.length > 0 && parts.every((part) => this.matchesSchema(part, state)));
   }
 
-  #drawValue(demand: Demand, at: { readonly parts: readonly Part[]; readonly place: ValuePlace; readonly manner: DrawMode }): JsonValue | undefined {
+  #drawValue(
+    demand: Demand,
+    at: { readonly parts: readonly Part[]; readonly place: ValuePlace; readonly manner: DrawMode },
+  ): JsonValue | undefined {
     const { parts, place, manner } = at;
     const { choices, exampleValues } = demand;
     if (choices !== undefined) return this.#drawChoice(choices, at);
@@ -226,7 +232,10 @@ export class ValueDrawer implements DrawContext {
   }
 
   /** Returns a matching value among the choices in the description. */
-  #drawDescribedChoice(demand: Demand, { parts, place }: { readonly parts: readonly Part[]; readonly place: ValuePlace }): JsonValue | undefined {
+  #drawDescribedChoice(
+    demand: Demand,
+    { parts, place }: { readonly parts: readonly Part[]; readonly place: ValuePlace },
+  ): JsonValue | undefined {
     const description = demand.format === undefined ? descriptionOf(demand, place) : "";
     if (description === "") return undefined;
     const { choices: all, separator, type } = parseDescription(description);

@@ -1,7 +1,7 @@
 /** Recognizes the kind of an example value by sets: 'AAPL' is a ticker, so any other ticker is possible. */
 import { inferMask, formatDate } from "./date-mask.ts";
 import { digitsText, formatText, hexText } from "./format-text.ts";
-import { CITIES, DOLLAR_VALUES, distinctCityValues } from "./places.ts";
+import { CITIES, DOLLAR_VALUES, distinctCityValues } from "./cities.ts";
 import type { RandomStream } from "./random-stream.ts";
 import * as words from "./words.ts";
 

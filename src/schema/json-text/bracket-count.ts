@@ -1,6 +1,6 @@
 /** Counts the excess closing brackets of a text, by kind, outside its strings. */
 
-import { findStringEnd } from "../../core/base/exact-json.ts";
+import { findStringEnd } from "../../core/base/parse-exactly.ts";
 
 const OPENERS: ReadonlyMap<string, string> = new Map([
   ["{", "}"],

@@ -1,7 +1,7 @@
 /** A damaged text with its readers, which are shared by all attempts to read it. */
 import { StringReader } from "./damaged-string.ts";
 import { ReadBudget } from "./read-budget.ts";
-import { SpaceScanner } from "./spaces.ts";
+import { SpaceScanner } from "./space-scanner.ts";
 
 /** Maximum length of a text that is repaired, in UTF-16 units; strict JSON may be longer. The worst text of this length takes about 250 ms. */
 export const MAX_DAMAGED_CHARS = 131_072;

@@ -2,7 +2,7 @@
 import type { JsonValue } from "../../core/base/json.ts";
 import type { MendKind } from "./mend.ts";
 import { Unreadable } from "./unreadable.ts";
-import { shortenNumber } from "../../core/base/short-text.ts";
+import { shortenNumber } from "../../core/base/truncate-text.ts";
 
 export interface ReadWord {
   readonly value: JsonValue;
@@ -40,7 +40,8 @@ export function readWord(word: string, at: number): ReadWord | undefined {
 
 function readNumber(word: string, at: number): ReadWord | undefined {
   if (JSON_NUMBER.test(word)) return { value: checkExactNumber(word, Number(word), at), mend: undefined };
-  if (OTHER_NUMBER.test(word)) return { value: checkExactNumber(word, Number(word), at), mend: word.endsWith(".") ? "number-guess" : "number" };
+  if (OTHER_NUMBER.test(word))
+    return { value: checkExactNumber(word, Number(word), at), mend: word.endsWith(".") ? "number-guess" : "number" };
   if (HEX_NUMBER.test(word)) {
     const sign = word.startsWith("-") ? -1 : 1;
     return { value: checkExactNumber(word, sign * Number(word.replace(/^[+-]/u, "")), at), mend: "number" };

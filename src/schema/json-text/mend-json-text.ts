@@ -3,7 +3,7 @@ import { checkArgument, checkString } from "../../core/check-argument.ts";
 import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
 import { readDamaged } from "./damaged-reader.ts";
 import { DamagedText, MAX_DAMAGED_CHARS } from "./damaged-text.ts";
-import { parseSafeJson, copySafeJson } from "./parse-plain.ts";
+import { parseSafeJson, copySafeJson } from "./safe-json.ts";
 import { isOpeningBracket, readDamagedJson, classifyRest, findJsonStart } from "./read-damaged-json.ts";
 import { Unreadable } from "./unreadable.ts";
 import { isQuote } from "./damaged-string.ts";

@@ -3,7 +3,7 @@ import type { JsonValue } from "../../core/base/json.ts";
 import { readDamaged, type DamagedJson } from "./damaged-reader.ts";
 import { DamagedText } from "./damaged-text.ts";
 import { Mends } from "./mend.ts";
-import { parseSafeJson } from "./parse-plain.ts";
+import { parseSafeJson } from "./safe-json.ts";
 
 import { Unreadable } from "./unreadable.ts";
 

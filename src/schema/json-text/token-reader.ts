@@ -5,7 +5,7 @@ import type { DamagedText } from "./damaged-text.ts";
 import { readWord, type ReadWord } from "./damaged-word.ts";
 import { Mends, type MendKind } from "./mend.ts";
 import type { Outline } from "./outline.ts";
-import type { SpaceScanner } from "./spaces.ts";
+import type { SpaceScanner } from "./space-scanner.ts";
 import { Unreadable } from "./unreadable.ts";
 
 export const CLOSERS = "}])";
@@ -50,7 +50,9 @@ export class TokenReader {
   /** Reads a key; undefined if the text ends before the colon. */
   protected readKey(): string | undefined {
     const start = this.at;
-    const readKey = isQuote(this.char) ? this.readString("key") : ((this.exact ? undefined : this.#readUnopened("key")) ?? this.#readBareKey());
+    const readKey = isQuote(this.char)
+      ? this.readString("key")
+      : ((this.exact ? undefined : this.#readUnopened("key")) ?? this.#readBareKey());
     this.skipSpace();
     if (this.char === "") {
       this.mends.add("cut-off", start);

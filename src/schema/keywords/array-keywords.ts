@@ -2,8 +2,15 @@
 import { plural } from "../../core/base/wording.ts";
 import { NEVER, type Rule, type SchemaNode, type ValidationRun } from "../compiled-schema.ts";
 import { evaluate, evaluateChild, evaluateChildSilently } from "../evaluate.ts";
-import { getOwn } from "../../core/base/own.ts";
-import { type KeywordTable, type SubschemaCompiler, compileChildKeyword, readCountKeyword, readListKeyword, throwInvalidSchema } from "./keyword.ts";
+import { getOwn } from "../../core/base/get-own.ts";
+import {
+  type KeywordTable,
+  type SubschemaCompiler,
+  compileChildKeyword,
+  readCountKeyword,
+  readListKeyword,
+  throwInvalidSchema,
+} from "./keyword.ts";
 import { firstRepeatedIndex } from "./unique-items.ts";
 
 function compileSize(node: SchemaNode): Rule {

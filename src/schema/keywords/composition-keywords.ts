@@ -3,7 +3,14 @@ import { isJsonObject, formatJsonPath } from "../../core/base/json.ts";
 import { plural, formatList } from "../../core/base/wording.ts";
 import type { TrialResult, RawSchema, Rule, SchemaNode, ValidationRun } from "../compiled-schema.ts";
 import { evaluate, evaluateSilently } from "../evaluate.ts";
-import { type KeywordTable, type SubschemaCompiler, compileBranches, checkNames, compileInPlaceKeyword, readMapKeyword } from "./keyword.ts";
+import {
+  type KeywordTable,
+  type SubschemaCompiler,
+  compileBranches,
+  checkNames,
+  compileInPlaceKeyword,
+  readMapKeyword,
+} from "./keyword.ts";
 import { hasField, lookUpSteps } from "../own-fields.ts";
 import type { SchemaProblem } from "../schema-problem.ts";
 
@@ -135,7 +142,9 @@ function reportNoMatch(keyword: string, attempts: readonly TrialResult[], run: V
   const [only] = meant;
   if (meant.length === 1 && only !== undefined) return run.reportAll(only.problems);
   const place = formatJsonPath(run.path);
-  const reasons = attempts.slice(0, MAX_SHOWN_BRANCHES).map(({ problems }, index) => `${index + 1}: ${formatReason(problems, depth, place)}`);
+  const reasons = attempts
+    .slice(0, MAX_SHOWN_BRANCHES)
+    .map(({ problems }, index) => `${index + 1}: ${formatReason(problems, depth, place)}`);
   const rest = attempts.length > MAX_SHOWN_BRANCHES ? "; …" : "";
   return run.report(keyword, `fits none of ${plural(attempts.length, "alternative")} (${reasons.join("; ")}${rest})`);
 }

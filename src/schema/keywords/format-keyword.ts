@@ -1,7 +1,7 @@
 /** The keyword `format`, which is checked only if `CompileOptions.formats` is set. Otherwise it is an annotation, as in JSON Schema. */
 import type { Rule, SchemaNode, ValidationRun } from "../compiled-schema.ts";
 import { KNOWN_FORMATS, type KnownFormat } from "../format/known-formats.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import type { KeywordTable, SubschemaCompiler } from "./keyword.ts";
 import { showValue } from "../schema-problem.ts";
 

@@ -1,5 +1,5 @@
 /** The interface of keyword compilers, and checks of keyword values. */
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { type Location, type RawSchema, type Rule, type SchemaNode, schemaPointer } from "../compiled-schema.ts";

@@ -3,7 +3,14 @@ import { isJsonObject } from "../../core/base/json.ts";
 import { plural } from "../../core/base/wording.ts";
 import { NEVER, type RawSchema, type Rule, type SchemaNode, type ValidationRun } from "../compiled-schema.ts";
 import { evaluate, evaluateChild } from "../evaluate.ts";
-import { type KeywordTable, type SubschemaCompiler, compileChildKeyword, readCountKeyword, readMapKeyword, readNamesKeyword } from "./keyword.ts";
+import {
+  type KeywordTable,
+  type SubschemaCompiler,
+  compileChildKeyword,
+  readCountKeyword,
+  readMapKeyword,
+  readNamesKeyword,
+} from "./keyword.ts";
 import { STEPS_PER_FIELD, hasField, lookUpSteps, fieldNames } from "../own-fields.ts";
 import type { LinearPattern } from "../pattern/pattern.ts";
 import { matchesPattern, compilePatternAt } from "./scalar-keywords.ts";
@@ -81,7 +88,7 @@ function linkFields(
   nodes: readonly SchemaNode[],
   required: ReadonlySet<string>,
   isWhole: boolean,
-): Pick<Fields, "chain" | "links" | "requiredCount"> {
+): Pick<Fields, "firstLink" | "links" | "requiredCount"> {
   const links = new Map<string, Link>();
   let next: Link | undefined;
   let requiredCount = 0;

@@ -1,8 +1,15 @@
 /** Keywords that name subschemas and refer to them. */
 import type { DynamicScope, Rule, SchemaNode, ValidationRun } from "../compiled-schema.ts";
 import { evaluate } from "../evaluate.ts";
-import { getOwn } from "../../core/base/own.ts";
-import { type KeywordTable, type Reference, type SubschemaCompiler, readMapKeyword, throwInvalidSchema, readStringKeyword } from "./keyword.ts";
+import { getOwn } from "../../core/base/get-own.ts";
+import {
+  type KeywordTable,
+  type Reference,
+  type SubschemaCompiler,
+  readMapKeyword,
+  throwInvalidSchema,
+  readStringKeyword,
+} from "./keyword.ts";
 
 /** The anchor name of roots with `$recursiveAnchor: true`; no `$anchor` can be empty. */
 export const RECURSIVE_ANCHOR = "";

@@ -2,9 +2,16 @@
 import type { Rule, SchemaNode, ValidationRun } from "../compiled-schema.ts";
 import { ToolError } from "../../core/error.ts";
 import { plural } from "../../core/base/wording.ts";
-import { firstChars } from "../../core/base/short-text.ts";
+import { firstChars } from "../../core/base/truncate-text.ts";
 import { matchesFormat, findFormat, describeFormat } from "./format-keyword.ts";
-import { type KeywordTable, type SubschemaCompiler, readCountKeyword, readNumberKeyword, throwInvalidSchema, readStringKeyword } from "./keyword.ts";
+import {
+  type KeywordTable,
+  type SubschemaCompiler,
+  readCountKeyword,
+  readNumberKeyword,
+  throwInvalidSchema,
+  readStringKeyword,
+} from "./keyword.ts";
 import { type LinearPattern, linearPattern } from "../pattern/pattern.ts";
 import { showValue } from "../schema-problem.ts";
 

@@ -1,6 +1,6 @@
 /** The keywords `type`, `enum` and `const`, for values of any type. */
 import { ANY_TYPE, type Rule, type SchemaNode, TYPE_BITS, ValidationRun } from "../compiled-schema.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { type KeywordTable, type SubschemaCompiler, throwInvalidSchema } from "./keyword.ts";
 import { MAX_SCHEMA_VALUES } from "../schema-limits.ts";
 import { showValue, showValues } from "../schema-problem.ts";
@@ -42,7 +42,8 @@ function compileConst(node: SchemaNode, compiler: SubschemaCompiler): Rule {
   const value = getOwn(node.raw, "const");
   const allowed = createValueSet(node, "const", [value], compiler);
   return (candidate, run) =>
-    allowed.has(candidate, run) || (run.explaining && run.report("const", `expected ${showValue(value)}, got ${run.showCached(candidate)}`));
+    allowed.has(candidate, run) ||
+    (run.explaining && run.report("const", `expected ${showValue(value)}, got ${run.showCached(candidate)}`));
 }
 
 function createValueSet(node: SchemaNode, keyword: string, values: readonly unknown[], compiler: SubschemaCompiler): JsonSet {

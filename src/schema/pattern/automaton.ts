@@ -164,7 +164,11 @@ class Automaton {
     let accepts = false;
     for (const index of current.states) {
       const state = this.#states[index];
-      if (state?.type === "character" && this.#classes.isClassInSet(state.set, characterClass) && this.#addClosure(state.next, holding, states))
+      if (
+        state?.type === "character" &&
+        this.#classes.isClassInSet(state.set, characterClass) &&
+        this.#addClosure(state.next, holding, states)
+      )
         accepts = true;
     }
     const mayBegin = current === this.#initial || !this.#isAnchored;
@@ -225,7 +229,9 @@ class Automaton {
       again.one = this.#addPattern(body, repeated);
       first = left > 0 ? again.one : repeated;
       left--;
-    } else for (let more = max - min; more > 0; more--) first = this.#addState({ type: "either", one: this.#addPattern(body, first), other: next });
+    } else
+      for (let more = max - min; more > 0; more--)
+        first = this.#addState({ type: "either", one: this.#addPattern(body, first), other: next });
     for (; left > 0; left--) first = this.#addPattern(body, first);
     return first;
   }

@@ -42,6 +42,7 @@ function weigh(node: SchemaNode, weights: Map<SchemaNode, Weight>, depth: number
   if (depth > MAX_REFERENCE_DEPTH || weight.height > MAX_REFERENCE_DEPTH) {
     return throwInvalidSchema(node, "", `references and compositions form a chain of more than ${MAX_REFERENCE_DEPTH}`);
   }
-  if (visits > MAX_VISITS_PER_VALUE) return throwInvalidSchema(node, "", `one value would have to be checked more than ${MAX_VISITS_PER_VALUE} times`);
+  if (visits > MAX_VISITS_PER_VALUE)
+    return throwInvalidSchema(node, "", `one value would have to be checked more than ${MAX_VISITS_PER_VALUE} times`);
   return weight;
 }

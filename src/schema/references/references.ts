@@ -29,7 +29,8 @@ export class References {
     const { $id: rootAddress } = this.#root;
     const base = (typeof rootAddress === "string" ? absoluteUri(rootAddress, DEFAULT_URI) : undefined) ?? DEFAULT_URI;
     this.#schemaByName ??= indexNames(this.#root, base);
-    const document = address === "" ? this.#root : (this.#schemaByName.get(address) ?? this.#schemaByName.get(absoluteUri(address, base) ?? ""));
+    const document =
+      address === "" ? this.#root : (this.#schemaByName.get(address) ?? this.#schemaByName.get(absoluteUri(address, base) ?? ""));
     if (document === undefined || fragment === undefined) return undefined;
     if (fragment === "") return document;
     return fragment.startsWith("/") ? resolvePointer(document, fragment) : this.#schemaByName.get(`#${fragment}`);

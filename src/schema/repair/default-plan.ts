@@ -109,7 +109,8 @@ function prune(drafts: readonly Draft[]): void {
     changed = false;
     for (const draft of backward) {
       if (draft.leadsToDefault) continue;
-      draft.leadsToDefault = draft.defaults.length > 0 || draft.items?.leadsToDefault === true || draft.properties.some(({ plan }) => plan.leadsToDefault);
+      draft.leadsToDefault =
+        draft.defaults.length > 0 || draft.items?.leadsToDefault === true || draft.properties.some(({ plan }) => plan.leadsToDefault);
       changed ||= draft.leadsToDefault;
     }
   }

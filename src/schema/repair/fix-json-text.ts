@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { type JsonCopy, type JsonValue, DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { MAX_DAMAGED_CHARS } from "../json-text/damaged-text.ts";
-import { parseSafeJsonCopy, copySafeJson } from "../json-text/parse-plain.ts";
+import { parseSafeJsonCopy, copySafeJson } from "../json-text/safe-json.ts";
 import { readDamagedJson } from "../json-text/read-damaged-json.ts";
 import { Unreadable } from "../json-text/unreadable.ts";
 

@@ -1,7 +1,7 @@
 /** Stops a server in an order that loses no accepted work. */
 import { declaresNoWrites } from "../../core/effects.ts";
-import { handOverResume } from "./sessions/waiting-sessions.ts";
-import { settlesWithin } from "./until-over.ts";
+import { handOverResume } from "./sessions/calls-in-progress.ts";
+import { settlesWithin } from "./settles-within.ts";
 import type { ApiServices } from "./services.ts";
 
 /**
@@ -42,5 +42,6 @@ export function cancelCalls(
   const leavesJobs = store?.queue !== undefined;
   const waiting = new Set(runtime.underWay.flatMap(({ callId, waitsFor }) => (waitsFor === undefined ? [] : callId)));
   for (const { callId, name, jobId } of runtime.running)
-    if (shouldCancel(name) && !(leavesJobs && jobId !== undefined) && !waiting.has(callId)) runtime.cancel(callId, "the server is stopping");
+    if (shouldCancel(name) && !(leavesJobs && jobId !== undefined) && !waiting.has(callId))
+      runtime.cancel(callId, "the server is stopping");
 }

@@ -5,16 +5,16 @@ import type { DirectHandler, DirectReply, DirectRequest } from "../http/direct.t
 import { plainHeaders } from "../http/security-headers.ts";
 import type { HttpGateway, McpWork } from "../mcp/http.ts";
 import { MCP_PATH } from "../mcp/mcp-path.ts";
-import type { Caller } from "../mcp/serving.ts";
+import type { Caller } from "../mcp/handler-context.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { decodeHeader, parseToolCall } from "../mcp/param-headers.ts";
 import { CALL_METHOD } from "../mcp/plain-call.ts";
 import { messagesOf } from "../mcp/session-transport.ts";
-import { countRequestBody, countResponseBody } from "./requests/counted-bytes.ts";
-import { authenticate, toRefusal } from "./requests/refused.ts";
+import { countRequestBody, countResponseBody } from "./requests/count-bytes.ts";
+import { authenticate, toRefusal } from "./requests/refuse-request.ts";
 import type { ApiServices } from "./services.ts";
 import { refuseSessionKey } from "./sessions/session-ids.ts";
-import { endStreamWithCredentials } from "../auth/watched-stream.ts";
+import { endStreamWithCredentials } from "../auth/end-stream-with-credentials.ts";
 import { isEventStream } from "./requests/accepts-stream.ts";
 
 type Services = Pick<ApiServices, "access" | "clock" | "metrics" | "limits" | "runtime">;

@@ -7,7 +7,7 @@ import type { CallLog } from "../auth/call-log.ts";
 import type { ServerAccess } from "../auth/server-access.ts";
 import type { Triggers } from "../../triggers/triggers.ts";
 import type { AnswerOf, BodyOf, OperationId, ParamsOf, QueryOf } from "../api.ts";
-import type { TextResponse } from "../http/whole-answer.ts";
+import type { TextResponse } from "../http/text-response.ts";
 import type { ApiRequest } from "./requests/api-request.ts";
 import type { EventHub } from "../events/event-hub.ts";
 import type { Limits } from "./requests/limits.ts";
@@ -17,7 +17,7 @@ import type { SessionPool } from "./sessions/session-pool.ts";
 import type { UpstreamLogins } from "./upstream-logins.ts";
 import type { SessionTitles } from "./sessions/session-titles.ts";
 import type { Submissions } from "./handlers/submissions.ts";
-import type { WorkInProgress } from "./work-under-way.ts";
+import type { WorkInProgress } from "./work-in-progress.ts";
 
 export interface ApiServices {
   /** Path prefix of this server's addresses; empty at the root. */

@@ -6,7 +6,7 @@ import type { SessionEvent } from "../../core/event.ts";
 import { ToolError } from "../../core/error.ts";
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import type { Store, StoredSession } from "../../core/store.ts";
-import { AUDIT_OUTCOMES } from "./audit-words.ts";
+import { AUDIT_OUTCOMES } from "./audit-types.ts";
 import { matchesPieces, createFastMatcher } from "../../policy/permission.ts";
 
 export type AuditEntry = CallEntry | ApprovalEntry | SentEntry | KeyEntry | (RefusedRequest & { readonly type: "refusal" });

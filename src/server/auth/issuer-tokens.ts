@@ -5,7 +5,7 @@ import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkArgument, checkString } from "../../core/check-argument.ts";
-import { packageLoadError } from "../../core/late-package.ts";
+import { packageLoadError } from "../../core/lazy-package.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { describeFetchFailure } from "../../net/guarded-fetch.ts";

@@ -16,7 +16,15 @@ import { issuerTokens, type IssuerTokensOptions } from "./issuer-tokens.ts";
 import { Keys, type DelegatedSessionKey, type IssuedKey } from "./keys.ts";
 import { addressOf } from "../http/client-address.ts";
 import type { HeadRequest, RequestHead } from "../http/request-head.ts";
-import { combineAuthenticators, hasScope, readsHeadOnly, authenticateSender, type Authenticator, type Principal, type Scope } from "./principal.ts";
+import {
+  combineAuthenticators,
+  hasScope,
+  readsHeadOnly,
+  authenticateSender,
+  type Authenticator,
+  type Principal,
+  type Scope,
+} from "./principal.ts";
 import { RefusalLog, type Refusal } from "./refusal-log.ts";
 
 /** An issuer of tokens, and private addresses from which its keys may be fetched. */
@@ -144,7 +152,10 @@ export class ServerAccess implements Authenticator {
   ): Promise<Admission> {
     const principal = await this.authenticateSender(request);
     if (principal !== undefined && (scope === undefined || hasScope(principal, scope))) return { principal };
-    const denial = principal === undefined || scope === undefined ? this.#unknownSenderDenial(request, scope) : this.#missingScopeDenial(principal, scope);
+    const denial =
+      principal === undefined || scope === undefined
+        ? this.#unknownSenderDenial(request, scope)
+        : this.#missingScopeDenial(principal, scope);
     this.noteRefusal({ request, status: denial.status, reason: denial.reason, principal: principal?.id, from });
     return { denial };
   }

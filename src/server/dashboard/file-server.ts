@@ -1,6 +1,6 @@
 /** Serves the dashboard for one file, which it shows without a runtime; serves the page and the file only. */
 import { HttpError } from "../http/http-error.ts";
-import { errorResponse } from "../api/requests/error-answer.ts";
+import { errorResponse } from "../api/requests/error-response.ts";
 import { bearerToken } from "../auth/credentials.ts";
 import { isSameSecret } from "../../net/secret.ts";
 import { findDistrust } from "../http/guard.ts";

@@ -1,5 +1,5 @@
 /** Server-sent events as bytes. @see https://html.spec.whatwg.org/multipage/server-sent-events.html */
-import { replaceLoneSurrogates } from "../../core/base/strict-json.ts";
+import { replaceLoneSurrogates } from "../../core/base/lone-surrogates.ts";
 import type { FeedItem } from "../../runtime/events/feed-item.ts";
 
 const encoder = new TextEncoder();

@@ -1,6 +1,6 @@
 /** Reads the body of a request, up to a maximum length. */
 import { ToolError } from "../../core/error.ts";
-import { Pieces } from "../../core/pieces.ts";
+import { ChunkBuffer } from "../../core/chunk-buffer.ts";
 
 /**
  * Limits for the JSON of clients. The message around an input may have a few levels more than the input itself. A key of an object with more than
@@ -16,14 +16,14 @@ export async function readBody({ headers, body }: Request, maxBytes: number): Pr
   const declared = headers.get("content-length");
   if (declared !== null && !(Number(declared) <= maxBytes)) return undefined;
   if (body === null) return "";
-  const pieces = new Pieces();
+  const pieces = new ChunkBuffer();
   let length = 0;
   const reader = body.getReader();
   for (;;) {
     const { done, value } = await reader.read().catch((cause: unknown) => {
       throw cause instanceof ToolError ? cause : clientGoneError(cause); // a body fails for no other reason
     });
-    if (done) return new TextDecoder("utf-8").decode(pieces.whole());
+    if (done) return new TextDecoder("utf-8").decode(pieces.concat());
     length += value.byteLength;
     if (length > maxBytes) return undefined;
     pieces.add(value);

@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
 import { readBytes, toRequest, targetOf } from "./node-request.ts";
 import type { HeadRequest, HeaderReader, RequestHead } from "./request-head.ts";
-import type { TextResponse } from "./whole-answer.ts";
-import { endResponseEarly, isFullyReceived } from "./end-early.ts";
+import type { TextResponse } from "./text-response.ts";
+import { endResponseEarly, isFullyReceived } from "./end-response-early.ts";
 import { writeResponse } from "./write-response.ts";
 
 /** A request that can be answered without a `Request`. */

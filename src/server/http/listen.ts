@@ -1,12 +1,12 @@
 /** Listens on a port and answers requests with any function from `Request` to `Response`. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { withoutBasePath } from "../../core/base/base-path.ts";
-import { retainWith } from "../../core/base/keep-with.ts";
-import { systemErrorCode } from "../../core/base/system-code.ts";
+import { retainWith } from "../../core/base/retain-with.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import { ToolError, describeThrown, errorInfo } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { http } from "../../net/node-http.ts";
-import { endResponseEarly } from "./end-early.ts";
+import { endResponseEarly } from "./end-response-early.ts";
 import { HttpError } from "./http-error.ts";
 import { CONNECTION_CLOSED, NodeReply, NodeRequest, type DirectHandler } from "./direct.ts";
 import { refuseAmbiguous, toRequest, normalizeTarget } from "./node-request.ts";
@@ -168,7 +168,11 @@ async function answer({ handler, direct, clock, basePath }: RequestHandlers, exc
 async function answerAsterisk({ incoming, outgoing }: HttpExchange, clock: Clock): Promise<void> {
   if (incoming.method !== "OPTIONS")
     throw new HttpError(400, "invalid_argument", "Only OPTIONS can have the target *.", { hint: "Send a path, such as /openapi.json." });
-  await endResponseEarly(outgoing.writeHead(204, { ...plainHeaders({}), allow: "GET, HEAD, POST, DELETE", connection: "close" }), "", clock);
+  await endResponseEarly(
+    outgoing.writeHead(204, { ...plainHeaders({}), allow: "GET, HEAD, POST, DELETE", connection: "close" }),
+    "",
+    clock,
+  );
 }
 
 /** Answers a request that failed before a handler answered it. */

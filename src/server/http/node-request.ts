@@ -3,8 +3,8 @@ import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { quoteValue } from "../../core/base/wording.ts";
 import type { Clock } from "../../core/ports.ts";
-import { Pieces } from "../../core/pieces.ts";
-import { BodyTimeout } from "./body-pace.ts";
+import { ChunkBuffer } from "../../core/chunk-buffer.ts";
+import { BodyTimeout } from "./body-timeout.ts";
 import { storeAddress } from "./client-address.ts";
 import { HttpError } from "./http-error.ts";
 
@@ -64,7 +64,7 @@ export function targetOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
 export function readBytes(incoming: IncomingMessage, clock: Clock): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     if (incoming.destroyed) return resolve(undefined); // no more events would come
-    const pieces = new Pieces();
+    const pieces = new ChunkBuffer();
     const pace = new BodyTimeout(clock);
     const end = (bytes: Uint8Array | undefined): void => {
       pace.stop();
@@ -75,7 +75,7 @@ export function readBytes(incoming: IncomingMessage, clock: Clock): Promise<Uint
       pieces.add(chunk);
       pace.recordBytes(chunk.byteLength);
     });
-    incoming.once("end", () => end(pieces.whole()));
+    incoming.once("end", () => end(pieces.concat()));
     incoming.once("close", () => end(undefined));
   });
 }

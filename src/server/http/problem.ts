@@ -2,8 +2,8 @@
 import { ERROR_CODES, type ErrorCode, type Outcome } from "../../core/error-codes.ts";
 import type { ErrorInfo } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { escapeInvisible } from "../../core/base/visible-text.ts";
-import { TextResponse } from "./whole-answer.ts";
+import { escapeInvisible } from "../../core/base/escape-invisible.ts";
+import { TextResponse } from "./text-response.ts";
 import { capitalize } from "../../core/base/wording.ts";
 
 /** An error as `application/problem+json`: no stack, no cause. */

@@ -2,8 +2,8 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
-import { endResponseEarly, isFullyReceived } from "./end-early.ts";
-import { readTextOfResponse } from "./whole-text.ts";
+import { endResponseEarly, isFullyReceived } from "./end-response-early.ts";
+import { readTextOfResponse } from "./response-text.ts";
 
 interface WriteResponsePorts {
   /** Aborts when the client has disconnected. */
@@ -41,7 +41,10 @@ async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, 
 }
 
 /** Ends the response. Resolves when the last of it has been handed to the system, or the client has disconnected. */
-function endResponse(outgoing: ServerResponse, { text, gone }: { readonly text: string | undefined; readonly gone: AbortSignal }): Promise<void> {
+function endResponse(
+  outgoing: ServerResponse,
+  { text, gone }: { readonly text: string | undefined; readonly gone: AbortSignal },
+): Promise<void> {
   if (gone.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     gone.addEventListener("abort", () => resolve(), { once: true });

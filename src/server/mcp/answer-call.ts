@@ -13,7 +13,7 @@ import { attachContent } from "../../session/attach-artifacts.ts";
 import type { CallClient } from "./call-client.ts";
 import { toCallAnswer, type CallAnswer } from "./call-result.ts";
 import { hasScope } from "../auth/principal.ts";
-import type { Caller, CallHandlerContext } from "./serving.ts";
+import type { Caller, CallHandlerContext } from "./handler-context.ts";
 
 export interface AnsweredCall {
   readonly serving: CallHandlerContext;
@@ -29,7 +29,11 @@ export async function toClientResult(
 ): Promise<JsonObject> {
   if (result.status !== "ok" && client.missingCapabilities !== undefined && client.era === "modern")
     throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { ...client.missingCapabilities } });
-  const options = { artifacts: gateway.runtime.artifacts, promised: tool?.outputSchema !== undefined, readsAll: canReadArtifacts(info.caller) };
+  const options = {
+    artifacts: gateway.runtime.artifacts,
+    promised: tool?.outputSchema !== undefined,
+    readsAll: canReadArtifacts(info.caller),
+  };
   return projectAnswer(
     server.projectCallToolResult.bind(server),
     toCallAnswer(await withFiles(result, options), tool, server.getNegotiatedProtocolVersion()),

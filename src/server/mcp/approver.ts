@@ -1,6 +1,6 @@
 /** Asks for approvals through the MCP client that made the call. */
 import type { ApprovalAnswer, ApprovalRequest } from "../../core/ask.ts";
-import { escapeInvisibleJson, escapeInvisible } from "../../core/base/visible-text.ts";
+import { escapeInvisibleJson, escapeInvisible } from "../../core/base/escape-invisible.ts";
 import { ToolError } from "../../core/error.ts";
 import { currentClient } from "./client.ts";
 

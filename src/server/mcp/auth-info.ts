@@ -1,6 +1,6 @@
 /** Passes the caller through the SDK, which binds the state of a request to it. */
 import type { AuthInfo } from "@modelcontextprotocol/server";
-import { LOCAL_CALLER, type Caller } from "./serving.ts";
+import { LOCAL_CALLER, type Caller } from "./handler-context.ts";
 
 /** Leaves out the token, which no handler needs. */
 export function toAuthInfo(caller: Caller): AuthInfo {

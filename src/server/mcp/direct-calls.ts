@@ -3,7 +3,7 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import { describeThrown } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { replaceLoneSurrogates } from "../../core/base/strict-json.ts";
+import { replaceLoneSurrogates } from "../../core/base/lone-surrogates.ts";
 import { acceptsStream } from "../api/requests/accepts-stream.ts";
 import { KEEP_ALIVE_MS, type DirectReply, type DirectRequest } from "../http/direct.ts";
 import { toAuthInfo } from "./auth-info.ts";
@@ -11,7 +11,7 @@ import type { CallAnswer } from "./call-result.ts";
 import type { Gateway } from "./gateway.ts";
 import { CALL_METHOD, parsePlainCall, type PlainCall } from "./plain-call.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
-import type { Caller } from "./serving.ts";
+import type { Caller } from "./handler-context.ts";
 
 /** Cached client descriptions that the SDK found valid: maximum number, and maximum length of each in characters. */
 const MAX_KNOWN = 1_000;

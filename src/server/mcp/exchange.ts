@@ -191,7 +191,10 @@ export class Exchange<T> {
     this.#hasSent = true;
     this.#openQuestions++;
     try {
-      return await send(request, signal === undefined ? this.#abortController.signal : AbortSignal.any([this.#abortController.signal, signal]));
+      return await send(
+        request,
+        signal === undefined ? this.#abortController.signal : AbortSignal.any([this.#abortController.signal, signal]),
+      );
     } finally {
       this.#openQuestions--;
     }

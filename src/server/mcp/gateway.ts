@@ -3,17 +3,17 @@ import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { describeThrown, isToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { ChangeNotifier, type ChangeListener } from "./announcer.ts";
+import { ChangeNotifier, type ChangeListener } from "./change-notifier.ts";
 import type { CallAnswer } from "./call-result.ts";
 import { createCallLog, type CallLog } from "../auth/call-log.ts";
-import { settlesWithin } from "../api/until-over.ts";
+import { settlesWithin } from "../api/settles-within.ts";
 import type { Exchange } from "./exchange.ts";
 import { measured, type Asked } from "./measure.ts";
 import { settingsOf, type McpServerOptions, type Settings } from "./options.ts";
 import { addPeerHandlers } from "./peer-handlers.ts";
 import { Peers, isPeerError } from "./peers.ts";
 import { type Connection, allowsLevel } from "./round.ts";
-import { VisibleLists } from "./seen-lists.ts";
+import { VisibleLists } from "./visible-lists.ts";
 import { createUncheckedServerClass, type ServerModule } from "./sdk.ts";
 import { CALL_METHOD } from "./plain-call.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
@@ -26,7 +26,7 @@ import {
   type McpRequest,
   type HandlerContext,
   type SharedState,
-} from "./serving.ts";
+} from "./handler-context.ts";
 import { Suspensions } from "./suspensions.ts";
 import { addTaskHandlers } from "./tasks/task-handlers.ts";
 import { TASKS_EXTENSION } from "./tasks/task-offer.ts";

@@ -7,9 +7,9 @@ import { refusal } from "../http/guard.ts";
 import type { HttpSettings } from "./http-options.ts";
 import { INVALID_REQUEST } from "../../engine/mcp/rpc-codes.ts";
 import { createSecret } from "../../net/secret.ts";
-import type { Caller, RequestId } from "./serving.ts";
+import type { Caller, RequestId } from "./handler-context.ts";
 import { messagesOf, requestIds, createSessionTransport, type SessionTransport } from "./session-transport.ts";
-import { notifyWhenRead } from "../api/requests/counted-bytes.ts";
+import { notifyWhenRead } from "../api/requests/count-bytes.ts";
 
 const SESSION_HEADER = "mcp-session-id";
 const SESSION_NOT_FOUND = -32_001;
@@ -48,7 +48,11 @@ export class HttpSessions {
       body,
       caller,
       continueUntil,
-    }: { readonly body: JsonValue | undefined; readonly caller: Caller; readonly continueUntil?: ((ended: Promise<void>) => void) | undefined },
+    }: {
+      readonly body: JsonValue | undefined;
+      readonly caller: Caller;
+      readonly continueUntil?: ((ended: Promise<void>) => void) | undefined;
+    },
   ): Promise<Response> {
     const id = request.headers.get(SESSION_HEADER);
     if (id === null)
@@ -79,7 +83,14 @@ export class HttpSessions {
     const openSession = (): RuntimeSession | undefined => (settings.session === "none" ? undefined : (session ??= runtime.session()));
     const requests = new Set<RequestId>();
     const onUnanswered = (id: RequestId): void => transport.markUnanswered(id);
-    const server = this.#gateway.createServerInstance({ era: "legacy", caller, receivesChanges: true, requests, onUnanswered, session: openSession });
+    const server = this.#gateway.createServerInstance({
+      era: "legacy",
+      caller,
+      receivesChanges: true,
+      requests,
+      onUnanswered,
+      session: openSession,
+    });
     const measure = beginSession(this.#gateway, "http");
     const close = async (): Promise<void> => {
       await server.close();

@@ -5,7 +5,7 @@ import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { toAuthInfo, readCaller } from "./auth-info.ts";
-import { rewriteResponse } from "./sent-answer.ts";
+import { rewriteResponse } from "./rewrite-response.ts";
 import { streamWhenLate } from "./stream-when-late.ts";
 import { acceptsStream, isEventStream } from "../api/requests/accepts-stream.ts";
 import { DirectCalls, type DirectExchange } from "./direct-calls.ts";
@@ -26,12 +26,12 @@ import type { CallLog } from "../auth/call-log.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import { hasScope, authenticateSender, type Principal } from "../auth/principal.ts";
 import { ServerAccess } from "../auth/server-access.ts";
-import { endStreamWithCredentials } from "../auth/watched-stream.ts";
-import { LOCAL_CALLER, noSession, type Caller } from "./serving.ts";
-import { isListenRequest, readResourceUris, withResourceUris } from "./listened.ts";
-import { VisibleLists, VisibleChanges } from "./seen-lists.ts";
-import { visibilityOfCaller } from "./visible-to.ts";
-import { readTaskIds } from "./tasks/task-listens.ts";
+import { endStreamWithCredentials } from "../auth/end-stream-with-credentials.ts";
+import { LOCAL_CALLER, noSession, type Caller } from "./handler-context.ts";
+import { isListenRequest, readResourceUris, withResourceUris } from "./listen-requests.ts";
+import { VisibleLists, VisibleChanges } from "./visible-lists.ts";
+import { visibilityOfCaller } from "./visibility-of-caller.ts";
+import { readTaskIds } from "./tasks/task-listen-requests.ts";
 import { withTaskNotifications } from "./tasks/task-stream.ts";
 import { WatchedReply } from "./watched-reply.ts";
 
@@ -297,7 +297,8 @@ export class HttpGateway {
     const sdk = await loadServer();
     const gateway = new Gateway(this.#runtime, this.#options, { sdk, calls: this.#calls });
     const modern = sdk.createMcpHandler(
-      ({ authInfo }) => gateway.createServerInstance({ era: "modern", caller: readCaller(authInfo), receivesChanges: false, session: noSession }),
+      ({ authInfo }) =>
+        gateway.createServerInstance({ era: "modern", caller: readCaller(authInfo), receivesChanges: false, session: noSession }),
       {
         legacy: "reject",
         maxRequestBodySize: this.settings.maxBodyBytes,

@@ -1,7 +1,7 @@
 /** Answers malformed requests that the SDK would drop silently while their clients wait. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { describeThrown } from "../../core/error.ts";
-import { parseExactly } from "../../core/base/exact-json.ts";
+import { parseExactly } from "../../core/base/parse-exactly.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { CLIENT_JSON } from "../http/body.ts";
 import { INVALID_REQUEST, PARSE_ERROR } from "../../engine/mcp/rpc-codes.ts";

@@ -5,7 +5,7 @@ import type { ToolError } from "../../core/error.ts";
 import type { ServedRequest } from "../../core/tracing.ts";
 import { INTERNAL_ERROR } from "../../engine/mcp/rpc-codes.ts";
 import { CALL_METHOD, MODERN_VERSION } from "./plain-call.ts";
-import type { CallHandlerContext, McpRequest, SharedState } from "./serving.ts";
+import type { CallHandlerContext, McpRequest, SharedState } from "./handler-context.ts";
 import { VALIDATE_NAME } from "./validate-tool.ts";
 
 /** A request that is being answered. */

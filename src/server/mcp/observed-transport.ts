@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Writable } from "node:stream";
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/server";
 import { isJsonObject } from "../../core/base/json.ts";
-import { replaceLoneSurrogates } from "../../core/base/strict-json.ts";
+import { replaceLoneSurrogates } from "../../core/base/lone-surrogates.ts";
 
 /** Listeners for what the SDK does not expose. */
 export interface TransportListeners {

@@ -172,7 +172,10 @@ function listedBy(only: readonly string[] | undefined): Settings["isListed"] {
 export function checkIntegers(values: Readonly<Record<string, number>>, least: number): void {
   for (const [name, value] of Object.entries(values)) {
     if (Number.isSafeInteger(value) && value >= least) continue;
-    throw new ToolError("invalid_argument", `The option ${name} of an MCP server is ${quoteValue(value)}; it takes an integer from ${least}.`);
+    throw new ToolError(
+      "invalid_argument",
+      `The option ${name} of an MCP server is ${quoteValue(value)}; it takes an integer from ${least}.`,
+    );
   }
 }
 

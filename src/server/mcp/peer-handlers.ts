@@ -1,7 +1,7 @@
 /** Handlers that pass resources, prompts, completion and the log level through to the servers that offer them. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
-import { sleep } from "../../processes/pause.ts";
+import { sleep } from "../../processes/sleep.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { PeerOptions } from "../../engine/mcp/peer.ts";
 import type { McpClient, McpLogLevel } from "./client.ts";
@@ -11,9 +11,9 @@ import type { Source } from "./source.ts";
 import { isLogLevel, leastUrgent } from "./round.ts";
 import { serveExchange } from "./serve-exchange.ts";
 import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
-import { textParam, type McpRequest, type HandlerContext } from "./serving.ts";
-import { visibilityOfCaller } from "./visible-to.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { textParam, type McpRequest, type HandlerContext } from "./handler-context.ts";
+import { visibilityOfCaller } from "./visibility-of-caller.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 
 const LOG_LEVEL_TIMEOUT_MS = 10_000;
 /** How long the response to a client waits for the servers, in milliseconds. */
@@ -33,7 +33,8 @@ export function addPeerHandlers(serving: HandlerContext): (uri: string) => boole
 function addLogLevel(serving: HandlerContext): void {
   const { gateway, connection, handle, onClose } = serving;
   const { peers, settings, loggingConnections } = gateway;
-  const isSeenBy = ({ info }: HandlerContext, source: Source): boolean => peers.isVisible(source, visibilityOfCaller(settings, info.caller));
+  const isSeenBy = ({ info }: HandlerContext, source: Source): boolean =>
+    peers.isVisible(source, visibilityOfCaller(settings, info.caller));
   const levelOf = (source: Source): McpLogLevel | undefined =>
     leastUrgent([...loggingConnections].filter((one) => isSeenBy(one, source)).map((one) => one.connection.logLevel));
   onClose(() => void loggingConnections.delete(serving));

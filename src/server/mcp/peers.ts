@@ -6,12 +6,12 @@ import { mcpPeerOf, type PeerError, type PeerOptions } from "../../engine/mcp/pe
 import { INVALID_PARAMS, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import type { Visibility } from "../../policy/visibility.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { withTimeLimit } from "../../processes/pause.ts";
+import { withTimeLimit } from "../../processes/sleep.ts";
 import { firstAnswer, firstFound } from "./first-of.ts";
 import type { Settings } from "./options.ts";
 import { SourceLists, type Entries, type Entry, type ListMethod } from "./source-lists.ts";
 import { isUsable, mayOffer, titleOf, type Kind, type Source } from "./source.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 
 /** How long a server may take to read a resource that it neither lists nor has a template for, in milliseconds. */
 const GUESS_MS = 30_000;
@@ -146,7 +146,8 @@ export class Peers {
 
   /** @param wanted what to look for, in order of preference */
   async #find(wanted: readonly [EntryQuery, ...EntryQuery[]], { signal, visible }: Asker): Promise<Entry | undefined> {
-    const seen = (method: ListMethod): readonly Source[] => this.#listableSources(method).filter((source) => this.isVisible(source, visible));
+    const seen = (method: ListMethod): readonly Source[] =>
+      this.#listableSources(method).filter((source) => this.isVisible(source, visible));
     const [{ method, pick }] = wanted;
     for (const source of seen(method)) {
       const known = this.#lists.findCached(source, method);

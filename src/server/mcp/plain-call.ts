@@ -1,7 +1,7 @@
 /** Recognizes a plain `tools/call` of the revision 2026-07-28: no retry, no extra fields, matching headers. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { HeaderReader } from "../http/request-head.ts";
-import type { RequestId } from "./serving.ts";
+import type { RequestId } from "./handler-context.ts";
 
 /** The revision whose requests are self-contained. */
 export const MODERN_VERSION = "2026-07-28";

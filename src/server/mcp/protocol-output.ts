@@ -1,6 +1,6 @@
 /** Reserves standard output for the protocol, which other output would corrupt. */
 import { Writable } from "node:stream";
-import { redirectStdout } from "../../processes/divert-output.ts";
+import { redirectStdout } from "../../processes/redirect-stdout.ts";
 
 export interface ProtocolOutput {
   readonly output: Writable;

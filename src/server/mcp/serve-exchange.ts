@@ -7,7 +7,7 @@ import { CallClient } from "./call-client.ts";
 import { Exchange } from "./exchange.ts";
 import { readClientFacts, createRound } from "./round.ts";
 import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
-import type { McpRequest, CallHandlerContext } from "./serving.ts";
+import type { McpRequest, CallHandlerContext } from "./handler-context.ts";
 import { tooManyWaitingError } from "./suspensions.ts";
 
 /** Work in progress, and its client. */

@@ -4,7 +4,7 @@
  */
 import type { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
-import type { RequestId } from "./serving.ts";
+import type { RequestId } from "./handler-context.ts";
 
 type TransportClass = typeof WebStandardStreamableHTTPServerTransport;
 type Options = ConstructorParameters<TransportClass>[0];

@@ -2,7 +2,7 @@
 import { qualifiedName } from "../../core/call.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import { rejectOnAbort } from "../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";
 import { isUsable, titleOf, type Source } from "./source.ts";

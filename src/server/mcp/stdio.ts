@@ -10,16 +10,16 @@ import { ObservedTransport, type TransportListeners } from "./observed-transport
 import { findRequestId } from "../../engine/mcp/oversize-answer.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import { ListenRequests } from "./listened.ts";
+import { ListenRequests } from "./listen-requests.ts";
 import { beginSession } from "./measure.ts";
 import { SERVER_OPTIONS, type McpServerOptions } from "./options.ts";
 import { checkLine } from "./malformed-request.ts";
 import { INVALID_REQUEST } from "../../engine/mcp/rpc-codes.ts";
 import { openProtocolOutput } from "./protocol-output.ts";
 import { loadServer, loadStdio, type ServerModule } from "./sdk.ts";
-import { LOCAL_CALLER, type ConnectionInfo } from "./serving.ts";
-import { TaskListenRequests } from "./tasks/task-listens.ts";
-import { settlesWithin } from "../api/until-over.ts";
+import { LOCAL_CALLER, type ConnectionInfo } from "./handler-context.ts";
+import { TaskListenRequests } from "./tasks/task-listen-requests.ts";
+import { settlesWithin } from "../api/settles-within.ts";
 import { LineReader } from "../../processes/line-reader.ts";
 
 export interface McpStdioOptions extends McpServerOptions {
@@ -223,7 +223,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
 function listensOf(
   gateway: Gateway,
   send: (message: JSONRPCMessage) => Promise<void>,
-): Pick<TransportListeners, "passing"> & { readonly handleMessage: (message: unknown) => void; readonly end: () => void } {
+): Pick<TransportListeners, "transformOutgoing"> & { readonly handleMessage: (message: unknown) => void; readonly end: () => void } {
   const { changeNotifier, tasks } = gateway;
   const resources = new ListenRequests((uri) => changeNotifier.watch(uri, undefined));
   const sendAll = (message: JsonObject): void => void send(asMessage(message)).catch(() => undefined); // the client has disconnected

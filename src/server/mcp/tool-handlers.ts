@@ -15,14 +15,21 @@ import { withClient } from "./client.ts";
 import type { ExchangeRound } from "./exchange.ts";
 import { serveExchange, type ExchangeWork } from "./serve-exchange.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, NOT_STARTED_DATA } from "../../engine/mcp/rpc-codes.ts";
-import { noSession, textParam, type CallHandlerContext, type McpRequest, type HandlerContext, type SharedState } from "./serving.ts";
+import {
+  noSession,
+  textParam,
+  type CallHandlerContext,
+  type McpRequest,
+  type HandlerContext,
+  type SharedState,
+} from "./handler-context.ts";
 import { ServedTask, type TaskEnd } from "./tasks/served-task.ts";
 import { runTaskCall } from "./tasks/task-call.ts";
 import { toTaskEnd } from "./tasks/task-end.ts";
 import { TASKS_EXTENSION, chooseTask } from "./tasks/task-offer.ts";
 import type { OfferedTool } from "./tool-list.ts";
 import { VALIDATE_NAME, validateCall, type KnownTools } from "./validate-tool.ts";
-import { visibilityOfCaller } from "./visible-to.ts";
+import { visibilityOfCaller } from "./visibility-of-caller.ts";
 
 export function addToolHandlers(serving: HandlerContext): void {
   const { gateway, handle, handleCalls } = serving;

@@ -69,7 +69,9 @@ export class ToolList {
     const tools = hasSession || this.#settings.toolsets !== undefined ? all : all.filter(({ registered }) => !isOwn(registered));
     const permitted = visible === undefined ? tools : tools.filter(({ registered }) => visible.permits(registered.qualifiedName));
     const only =
-      program === undefined || !permitted.includes(program) ? undefined : findReplacedTools(program.registered, permitted.map(registeredOf));
+      program === undefined || !permitted.includes(program)
+        ? undefined
+        : findReplacedTools(program.registered, permitted.map(registeredOf));
     const seen = only === undefined ? permitted : permitted.filter(({ registered }) => !only.replaced.has(registered));
     const page = pageOf(seen, { cursor, size: this.#settings.pageSize, key: (tool) => tool.name });
     if (page === undefined) return undefined;

@@ -147,7 +147,10 @@ export class WebhookSender {
   async #attempt({ url, key }: Receiver, { messageId: id, payload: body }: WebhookDelivery): Promise<Failure | undefined> {
     const { clock } = this.#ports;
     const late = new AbortController();
-    const stop = clock.timer(() => late.abort(new ToolError("timeout", `no answer came within ${ATTEMPT_TIMEOUT_MS} ms`)), ATTEMPT_TIMEOUT_MS);
+    const stop = clock.timer(
+      () => late.abort(new ToolError("timeout", `no answer came within ${ATTEMPT_TIMEOUT_MS} ms`)),
+      ATTEMPT_TIMEOUT_MS,
+    );
     try {
       const signed = signWebhook(key, { id, timestamp: Math.floor(clock.wallTime() / 1_000), body });
       const headers = { ...signed, "content-type": "application/json" };

@@ -3,7 +3,7 @@ import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-b
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isOptionsObject } from "../../core/base/wording.ts";
 import { wrongTypeError } from "../../core/check-argument.ts";
-import { ONE_COPY_HINT } from "../../core/other-copy.ts";
+import { ONE_COPY_HINT } from "../../core/duplicate-package.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import type { SessionQueue, TakenSessions } from "../../core/session-queue.ts";
@@ -13,10 +13,10 @@ import { getDefinitionDigests } from "../../registry/definition-digests.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
-import { onceNextTick, groupCallsBySession } from "../api/sessions/waiting-sessions.ts";
-import { settlesWithin } from "../api/until-over.ts";
-import { MissingTools } from "./lacking-tools.ts";
-import { waitUntilEndsAreDurable, waitUntilNoJobRuns } from "./until-jobs-end.ts";
+import { onceNextTick, groupCallsBySession } from "../api/sessions/calls-in-progress.ts";
+import { settlesWithin } from "../api/settles-within.ts";
+import { MissingTools } from "./missing-tools.ts";
+import { waitUntilEndsAreDurable, waitUntilNoJobRuns } from "./wait-for-jobs.ts";
 
 /** Options of `createWorker`. */
 export interface WorkerOptions {
@@ -272,7 +272,8 @@ export class StoreWorker implements HaftWorker {
     try {
       const why = await this.#missingTools.findReasonToLeave(id, { waits: this.#canWaitForTools(id) });
       // offered again at a later poll
-      if (why !== undefined) return this.#leaveToOthers(id, `The session ${JSON.stringify(id)} has ${why}: it waits for a process that has it.`);
+      if (why !== undefined)
+        return this.#leaveToOthers(id, `The session ${JSON.stringify(id)} has ${why}: it waits for a process that has it.`);
       if (signal.aborted) return;
       let isFinished = false;
       forget = onAbort(signal, () => void this.#handOver(id)); // also while it is being resumed, which may wait for a person's answer
@@ -315,7 +316,8 @@ export class StoreWorker implements HaftWorker {
     this.#counts.taken++;
     try {
       const { jobs } = this.#runtime;
-      if (await (this.#sessions.closesSessions ? waitUntilNoJobRuns(session, signal) : waitUntilEndsAreDurable(session, { jobs, signal }))) return true;
+      if (await (this.#sessions.closesSessions ? waitUntilNoJobRuns(session, signal) : waitUntilEndsAreDurable(session, { jobs, signal })))
+        return true;
       await this.#runtime.sessions.handOver(session.id);
       this.#counts.left++;
       await this.#queue.offer([session.id]);

@@ -128,7 +128,9 @@ export class DatabaseLog implements EventLog, BufferedLog {
     try {
       return await this.#parts.database.request("read", request);
     } catch (thrown: unknown) {
-      throw ToolError.fromUnknown(thrown, "store_failed").code === "not_found" ? sessionRemovedError(request.sessionId, request.from) : thrown;
+      throw ToolError.fromUnknown(thrown, "store_failed").code === "not_found"
+        ? sessionRemovedError(request.sessionId, request.from)
+        : thrown;
     }
   }
 

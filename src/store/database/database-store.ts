@@ -17,7 +17,7 @@ import { NO_FOLLOWER, type StoreChange, type StoreFollower, type StoreNotifier }
 import { guardParts, type StoreOperation } from "../records/store-operations.ts";
 import { DatabaseLog, type DatabaseLogOptions } from "./database-log.ts";
 import { readStoredPage } from "../records/event-text.ts";
-import { Batcher } from "../records/gathered.ts";
+import { Batcher } from "../records/batcher.ts";
 import { guardCache } from "../records/guarded-cache.ts";
 import { FIRST_EPOCH, type LogDatabase, type LogRefusal, type LogWrite } from "../records/log-database.ts";
 import { checkListOptions, checkLogOptions, checkReadOptions } from "../records/store-options.ts";
@@ -44,7 +44,13 @@ export interface DatabaseStoreOptions {
 const CLOSE_AGAIN_MS = 1_000;
 
 /** Methods that change approvals in a way that another process may wait for. */
-const NOTIFYING_APPROVAL_METHODS: ReadonlySet<keyof ApprovalStore> = new Set(["end", "leave", "withdrawAbandoned", "requestPreview", "keepPreview"]);
+const NOTIFYING_APPROVAL_METHODS: ReadonlySet<keyof ApprovalStore> = new Set([
+  "end",
+  "leave",
+  "withdrawAbandoned",
+  "requestPreview",
+  "keepPreview",
+]);
 
 /** Methods that change a channel in a way that its readers may wait for. */
 const NOTIFYING_CHANNEL_METHODS: ReadonlySet<keyof ChannelStore> = new Set(["send", "giveBack", "end"]);
@@ -266,7 +272,10 @@ export class DatabaseStore implements Store {
     };
   }
 
-  #log(sessionId: string, { options, length, epoch, seen }: Pick<DatabaseLogOptions, "options" | "length" | "epoch" | "seen">): DatabaseLog {
+  #log(
+    sessionId: string,
+    { options, length, epoch, seen }: Pick<DatabaseLogOptions, "options" | "length" | "epoch" | "seen">,
+  ): DatabaseLog {
     const log: DatabaseLog = new DatabaseLog({
       sessionId,
       options,

@@ -53,7 +53,10 @@ export class InThreadDatabase implements LogDatabase {
     this.#heartbeat = setInterval(() => void sendHeartbeat(database), this.#options.heartbeatMs).unref();
   }
 
-  async request<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>> {
+  async request<Method extends keyof LogRequests>(
+    method: Method,
+    ...argument: Parameters<LogRequests[Method]>
+  ): Promise<LogAnswer<Method>> {
     return this.#opened.request(method, ...argument);
   }
 

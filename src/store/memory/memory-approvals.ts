@@ -12,7 +12,7 @@ import type {
 import type { JsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
-import { createCallFilter } from "../records/meant-calls.ts";
+import { createCallFilter } from "../records/call-filter.ts";
 
 interface StoredQuestion {
   readonly question: NewApproval;
@@ -74,13 +74,15 @@ export class MemoryApprovals implements ApprovalStore {
 
   async leave({ id, digest, position }: { readonly id: string; readonly digest: string; readonly position: number }): Promise<void> {
     const kept = this.#questions.get(id);
-    if (kept?.question.digest === digest && kept.position === position) this.#questions.set(id, { ...kept, wantsPreview: false, isLeftToOthers: true });
+    if (kept?.question.digest === digest && kept.position === position)
+      this.#questions.set(id, { ...kept, wantsPreview: false, isLeftToOthers: true });
   }
 
   async withdrawAbandoned({ sessionId, at, callIds, exceptCallIds }: AbandonedQuestions): Promise<number> {
     const isMeant = createCallFilter(callIds, exceptCallIds);
     const abandoned = [...this.#questions.values()].filter(
-      ({ question, end, isLeftToOthers }) => isLeftToOthers === true && end === undefined && question.sessionId === sessionId && isMeant(question.callId),
+      ({ question, end, isLeftToOthers }) =>
+        isLeftToOthers === true && end === undefined && question.sessionId === sessionId && isMeant(question.callId),
     );
     for (const kept of abandoned) {
       const { id, digest } = kept.question;

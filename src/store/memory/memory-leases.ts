@@ -1,6 +1,6 @@
 /** Leases in memory, for the runtimes of one process that share a store. */
 import type { LeaseAnswer, LeaseStore, LeaseUpdate, StoredLease } from "../../core/lease-store.ts";
-import { LeaseQueue, type LeaseQueueEntry } from "../records/lease-line.ts";
+import { LeaseQueue, type LeaseQueueEntry } from "../records/lease-queue.ts";
 
 export class MemoryLeases implements LeaseStore {
   readonly #entries = new Map<string, LeaseQueueEntry>();

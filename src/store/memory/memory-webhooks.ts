@@ -27,7 +27,8 @@ export class MemoryWebhooks implements WebhookStore {
   }
 
   async claim({ now, until, limit, endpoint }: WebhookClaim): Promise<readonly WebhookDelivery[]> {
-    const isWanted = ({ dueAt, delivery }: PendingDelivery): boolean => dueAt <= now && delivery.endpoint === (endpoint ?? delivery.endpoint);
+    const isWanted = ({ dueAt, delivery }: PendingDelivery): boolean =>
+      dueAt <= now && delivery.endpoint === (endpoint ?? delivery.endpoint);
     const due = [...this.#pending.values()].filter(isWanted).slice(0, limit);
     return due.map(({ delivery }) => {
       const tried = { ...delivery, attempts: delivery.attempts + 1 };

@@ -1,12 +1,12 @@
 /** The queue of sessions in PostgreSQL: pg-boss, in a schema of its own next to the store's. */
 import type { ConstructorOptions, PgBoss } from "pg-boss";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { packageLoadError } from "../../core/late-package.ts";
+import { packageLoadError } from "../../core/lazy-package.ts";
 import type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../../core/session-queue.ts";
 import { NO_FOLLOWER, type StoreNotifier } from "../../core/store-changes.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import { Batcher } from "../records/gathered.ts";
-import { QueueConsumer } from "./taken-entries.ts";
+import { Batcher } from "../records/batcher.ts";
+import { QueueConsumer } from "./queue-consumer.ts";
 import { parseStoredText, toStoredKey, toStoredText } from "../records/stored-text.ts";
 import { redactUrl, type PostgresSettings } from "./postgres-settings.ts";
 

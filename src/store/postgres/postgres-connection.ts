@@ -3,7 +3,14 @@ import { Kysely, PostgresDialect, PostgresQueryCompiler, sql } from "kysely";
 import type { DataTypeNode, PostgresPool, QueryCompiler } from "kysely";
 import type { Clock } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
-import { explainPostgres, isConnectionLost, isPostgresBusy, isPostgresKeyTaken, isPostgresUnstorable, isTransactionConflict } from "./postgres-error.ts";
+import {
+  explainPostgres,
+  isConnectionLost,
+  isPostgresBusy,
+  isPostgresKeyTaken,
+  isPostgresUnstorable,
+  isTransactionConflict,
+} from "./postgres-error.ts";
 import { eventOrder } from "./postgres-event-order.ts";
 import { describePostgresStore, type PostgresSettings } from "./postgres-settings.ts";
 import { readPostgresShape } from "./postgres-shape.ts";

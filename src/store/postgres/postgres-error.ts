@@ -132,7 +132,10 @@ export function explainPostgres(thrown: unknown, doing: string, times?: Postgres
   const refused = findRefusal(thrown);
   const waited = times && TIMEOUTS.find(([text]) => text.test(textOf(thrown)))?.[1](times);
   const meaning =
-    MEANINGS.get(code ?? "") ?? refused ?? (waited === undefined ? undefined : SILENT) ?? (isConnectionLost(thrown) ? UNREACHABLE : undefined);
+    MEANINGS.get(code ?? "") ??
+    refused ??
+    (waited === undefined ? undefined : SILENT) ??
+    (isConnectionLost(thrown) ? UNREACHABLE : undefined);
   const isRefusal = refused !== undefined || FINAL_CODES.test(code ?? "");
   const cause = waited ?? textOf(thrown) + (code === undefined || textOf(thrown).includes(code) ? "" : ` (${code})`);
   return new (isRefusal ? StoreRefusal : ToolError)(meaning?.code ?? "store_failed", `${doing}: ${cause}.`, {

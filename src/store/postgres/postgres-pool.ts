@@ -2,7 +2,7 @@
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
 import type { PoolClient } from "pg";
 import { ToolError } from "../../core/error.ts";
-import { packageLoadError } from "../../core/late-package.ts";
+import { packageLoadError } from "../../core/lazy-package.ts";
 import { isConnectionLost } from "./postgres-error.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";
 

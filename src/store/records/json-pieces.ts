@@ -1,7 +1,7 @@
 /** JSON text in pieces: long strings are kept as they are, and are written as JSON in the database's thread. */
 import type { ContentPart } from "../../core/content.ts";
 import type { SessionEvent } from "../../core/event.ts";
-import { findCachedJsonText } from "../../core/base/written-json.ts";
+import { findCachedJsonText } from "../../core/base/cached-json-text.ts";
 
 /** JSON text, interleaved with strings that are not yet written as JSON. An output whose JSON is known already is a piece of its own. */
 export type JsonPieces = readonly JsonPiece[];

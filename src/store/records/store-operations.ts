@@ -7,7 +7,7 @@ import type { JobStore } from "../../core/job-store.ts";
 import type { LeaseStore } from "../../core/lease-store.ts";
 import type { StoreFeed } from "../../core/store-feed.ts";
 import type { WebhookStore } from "../../core/webhook-store.ts";
-import { withCheckedAccess } from "./checked-access.ts";
+import { withCheckedAccess } from "./check-access.ts";
 import { checkCancelRequest, checkFeedOptions, checkJobList, checkJobPrune, checkUnattended } from "./store-options.ts";
 
 /** The parts of a store whose methods are sent as messages. */

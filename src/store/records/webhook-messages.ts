@@ -4,7 +4,7 @@ import type { NewApproval } from "../../core/approval-store.ts";
 import type { WebhookType } from "../../core/webhook-store.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { replaceLoneSurrogates } from "../../core/base/strict-json.ts";
+import { replaceLoneSurrogates } from "../../core/base/lone-surrogates.ts";
 import type { JobChange } from "./job-changes.ts";
 
 export interface WebhookMessage {
@@ -21,7 +21,10 @@ export function createApprovalMessage(question: NewApproval): WebhookMessage {
   return message("approval.asked", at, { key: [id, digest], data });
 }
 
-export function createJobMessage(sessionId: string, { id, toolName, state, at, errorCode }: JobChange & { readonly type: "end" }): WebhookMessage {
+export function createJobMessage(
+  sessionId: string,
+  { id, toolName, state, at, errorCode }: JobChange & { readonly type: "end" },
+): WebhookMessage {
   return message("job.ended", at, { key: [sessionId, id], data: { id, sessionId, toolName, state, errorCode } });
 }
 

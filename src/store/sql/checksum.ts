@@ -51,7 +51,10 @@ export function newRecord(
 }
 
 /** The record of a session after this event was appended. */
-export function advanceRecord(row: SessionTable, { position, at, checksum }: Pick<EventTable, "position" | "at" | "checksum">): SessionTable {
+export function advanceRecord(
+  row: SessionTable,
+  { position, at, checksum }: Pick<EventTable, "position" | "at" | "checksum">,
+): SessionTable {
   const moved = { ...row, length: position, updated_at: Math.max(row.updated_at, at), head: checksum };
   return { ...moved, checksum: sessionChecksum(moved) };
 }

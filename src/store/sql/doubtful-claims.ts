@@ -59,7 +59,10 @@ export class DoubtfulClaims {
 /** Codes of errors that prove that this owner does not have the session: another process has it, or it does not exist. */
 const NOT_CLAIMED_CODES: ReadonlySet<string> = new Set(["resource_busy", "not_found"]);
 
-async function releaseClaims(tables: Kysely<Tables>, { owner, ids }: { readonly owner: string; readonly ids: readonly string[] }): Promise<void> {
+async function releaseClaims(
+  tables: Kysely<Tables>,
+  { owner, ids }: { readonly owner: string; readonly ids: readonly string[] },
+): Promise<void> {
   const claimed = await tables
     .selectFrom("haft_session")
     .select(["id", "epoch"])

@@ -103,7 +103,9 @@ export function groupParameters(parts: readonly GroupPart[]): {
   readonly parameters: readonly unknown[];
 } {
   const jobs = parts.flatMap(({ write, to }) => (write.jobs === undefined ? [] : foldJobChanges(to.id, write.jobs)));
-  const ends = jobs.flatMap(({ session, end }) => (end === undefined ? [] : [{ session, message: createJobMessage(parseStoredText(session), end) }]));
+  const ends = jobs.flatMap(({ session, end }) =>
+    end === undefined ? [] : [{ session, message: createJobMessage(parseStoredText(session), end) }],
+  );
   const arrays: Readonly<Record<GroupKind, readonly unknown[]>> = {
     moved: arraysOf(
       MOVED,

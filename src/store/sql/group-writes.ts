@@ -7,7 +7,7 @@ import type { CompiledQuery, Kysely } from "kysely";
 import { advanceRecord, newRecord } from "./checksum.ts";
 import { toEventRows } from "./event-rows.ts";
 import { groupParameters, groupStatement, type GroupKind, type GroupPart } from "./group-statement.ts";
-import type { RecordCache } from "./known-records.ts";
+import type { RecordCache } from "./record-cache.ts";
 import type { LogWrite } from "../records/log-database.ts";
 import type { Owner } from "./owner.ts";
 import type { Tables } from "./tables.ts";

@@ -7,12 +7,12 @@ import { advanceRecord, newRecord, rootChecksum } from "./checksum.ts";
 import { toEventRows } from "./event-rows.ts";
 import { GroupWrites } from "./group-writes.ts";
 import { formatBranchPoint, type LogRefusal, type LogWrite } from "../records/log-database.ts";
-import { RecordCache } from "./known-records.ts";
+import { RecordCache } from "./record-cache.ts";
 import type { LogReader } from "./log-reader.ts";
 import { JobStatements } from "./job-statements.ts";
 import type { LogStatements } from "./log-statements.ts";
 import { ownerAfterRelease, type Owner } from "./owner.ts";
-import { ImmediateAppends } from "./quick-appends.ts";
+import { ImmediateAppends } from "./immediate-appends.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { toStoredText } from "../records/stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
@@ -117,7 +117,8 @@ export class LogWriter {
       for (const write of writes) {
         const { parent } = write.create ?? {};
         const isOrphan = parent !== undefined && refused.some(({ sessionId }) => sessionId === parent.sessionId);
-        const error = isOrphan && parent !== undefined ? missingParentError(write, formatBranchPoint(parent)) : await this.#write(transaction, write);
+        const error =
+          isOrphan && parent !== undefined ? missingParentError(write, formatBranchPoint(parent)) : await this.#write(transaction, write);
         if (error !== undefined) refused.push(toRefusal(write, error));
       }
       return refused;
@@ -188,7 +189,8 @@ export class LogWriter {
     if (!(await this.#statements.updateSession(transaction, row, session))) return this.#staleRecordError(transaction, write);
     await this.#statements.insertEvents(transaction, events);
     for (const change of write.jobs ?? [])
-      for (const { query, parameters } of this.#jobs.statementsFor(row.id, change)) await transaction.executeQuery(withParameters(query, parameters));
+      for (const { query, parameters } of this.#jobs.statementsFor(row.id, change))
+        await transaction.executeQuery(withParameters(query, parameters));
     this.#records.stage(write.sessionId, session);
     return undefined;
   }

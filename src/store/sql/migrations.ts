@@ -1,7 +1,7 @@
 /** The steps that migrate a store's tables. */
 import type { CreateTableBuilder, SchemaModule, Transaction } from "kysely";
 import type { SqlConnection } from "./sql-connection.ts";
-import { addEarlierJobs } from "./earlier-jobs.ts";
+import { addEarlierJobs } from "./add-earlier-jobs.ts";
 import type { EventTable, Tables } from "./tables.ts";
 
 export interface Migration {

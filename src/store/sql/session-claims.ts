@@ -42,7 +42,9 @@ export class SessionClaims {
   async claim(tables: Kysely<Tables>, request: ClaimRequest, before: ClaimRetryState): Promise<ClaimAnswer> {
     const { verified, length } = await runInSnapshot(tables, (transaction) => this.#verify(transaction, request));
     if (length - verified > VERIFIED_WITH_CLAIM) return { claimed: false, verified };
-    const row = await tables.transaction().execute((transaction) => this.#claimInTransaction(transaction, { ...request, verified }, before));
+    const row = await tables
+      .transaction()
+      .execute((transaction) => this.#claimInTransaction(transaction, { ...request, verified }, before));
     if (row === undefined) return { claimed: false, verified };
     this.#owner.confirmRegistration();
     this.#onClaim(request.sessionId, row);
@@ -71,7 +73,11 @@ export class SessionClaims {
   }
 
   /** Undefined if another claim came first: the caller must check again whether the session may be claimed. */
-  async #claimInTransaction(transaction: Transaction<Tables>, request: ClaimRequest, before: ClaimRetryState): Promise<SessionTable | undefined> {
+  async #claimInTransaction(
+    transaction: Transaction<Tables>,
+    request: ClaimRequest,
+    before: ClaimRetryState,
+  ): Promise<SessionTable | undefined> {
     const found = await this.#findClaimable(transaction, request);
     before.wasLeftOpen ||= await this.#isLeftOpen(transaction, found.row);
     await this.#owner.register(transaction);
@@ -139,7 +145,10 @@ export function toClaimAnswer(row: SessionTable, seen: ClaimFacts): ClaimAnswer 
 }
 
 /** Runs several statements on one snapshot of the tables. */
-export function runInSnapshot<Result>(tables: Kysely<Tables>, look: (transaction: Transaction<Tables>) => Promise<Result>): Promise<Result> {
+export function runInSnapshot<Result>(
+  tables: Kysely<Tables>,
+  look: (transaction: Transaction<Tables>) => Promise<Result>,
+): Promise<Result> {
   return tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(look);
 }
 

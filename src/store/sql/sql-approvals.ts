@@ -12,8 +12,8 @@ import type {
 } from "../../core/approval-store.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
-import { Batcher } from "../records/gathered.ts";
-import { createCallFilter } from "../records/meant-calls.ts";
+import { Batcher } from "../records/batcher.ts";
+import { createCallFilter } from "../records/call-filter.ts";
 import { encodeAnswer, withDatabaseExpiry, readApproval, readListedApproval, readPreview, readRule } from "./approval-rows.ts";
 import { lockCounter } from "./counters.ts";
 import { databaseTimeAfter, evaluateExpression } from "./database-time.ts";

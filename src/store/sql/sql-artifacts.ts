@@ -1,6 +1,6 @@
 /** Artifacts in a SQL table, one row for each distinct content. */
 import type { Artifact, ArtifactStore } from "../../core/artifact.ts";
-import { checkArtifact } from "../records/checked-artifact.ts";
+import { checkArtifact } from "../records/check-artifact.ts";
 import { requirePart } from "./migrate.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 

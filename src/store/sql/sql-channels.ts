@@ -133,7 +133,10 @@ export class SqlChannels implements ChannelStore {
   }
 
   #entries(channel: string) {
-    return this.#connection.tables.selectFrom("haft_channel_message").select(["number", "body"]).where("channel", "=", toStoredText(channel));
+    return this.#connection.tables
+      .selectFrom("haft_channel_message")
+      .select(["number", "body"])
+      .where("channel", "=", toStoredText(channel));
   }
 }
 

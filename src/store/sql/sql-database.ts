@@ -20,7 +20,7 @@ import type {
 import type { CheckedListOptions } from "../records/store-options.ts";
 import { SqlAccess } from "./sql-access.ts";
 import { DoubtfulClaims } from "./doubtful-claims.ts";
-import { Batcher } from "../records/gathered.ts";
+import { Batcher } from "../records/batcher.ts";
 import { GroupClaims, type ClaimedLog } from "./group-claims.ts";
 import { LogReader } from "./log-reader.ts";
 import { LogStatements } from "./log-statements.ts";
@@ -206,7 +206,9 @@ export class SqlDatabase implements LogDatabase, LogRequests {
 
   processes(): Promise<readonly StoredProcess[]> {
     return this.#do("could not list its processes", (tables) =>
-      requirePart(this.#connection, "processes").then(() => runInSnapshot(tables, (transaction) => listProcesses(transaction, this.#owner))),
+      requirePart(this.#connection, "processes").then(() =>
+        runInSnapshot(tables, (transaction) => listProcesses(transaction, this.#owner)),
+      ),
     );
   }
 
@@ -215,7 +217,9 @@ export class SqlDatabase implements LogDatabase, LogRequests {
     const { beats } = this.#options;
     const sendHeartbeat = (): Promise<void> => this.#do("could not be marked as in use", (tables) => this.#owner.sendHeartbeat(tables));
     // a server or role that allows no separate connection may still accept the statement on an open one
-    await (beats === undefined ? sendHeartbeat() : beats.runWithRetries(() => this.#owner.sendHeartbeat(beats.tables)).catch(sendHeartbeat));
+    await (beats === undefined
+      ? sendHeartbeat()
+      : beats.runWithRetries(() => this.#owner.sendHeartbeat(beats.tables)).catch(sendHeartbeat));
     await this.#do("could not release a claim", (tables) => this.#doubtful.releaseAll(tables));
   }
 

@@ -3,7 +3,7 @@ import { sql, type Kysely, type Transaction } from "kysely";
 import type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } from "../../core/lease-store.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../../core/recording/read-event.ts";
-import { LeaseQueue, slotsOf, type LeaseQueueEntry } from "../records/lease-line.ts";
+import { LeaseQueue, slotsOf, type LeaseQueueEntry } from "../records/lease-queue.ts";
 import { requirePart } from "./migrate.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";

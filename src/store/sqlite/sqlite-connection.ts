@@ -5,7 +5,7 @@ import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSy
 import { pathToFileURL } from "node:url";
 import { CompiledQuery, Kysely, SqliteAdapter, SqliteDriver, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
 import type { DatabaseConnection, Dialect, SqliteDatabase, SqliteStatement, Transaction, TransactionSettings } from "kysely";
-import { systemErrorCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import { ToolError } from "../../core/error.ts";
 import { LEASE_MS } from "../records/store-options.ts";
 import type { ImmediateSql, RunStatement, SqlConnection } from "../sql/sql-connection.ts";

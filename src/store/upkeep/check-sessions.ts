@@ -7,7 +7,7 @@ import type { SqlConnection } from "../sql/sql-connection.ts";
 import { parseStoredText } from "../records/stored-text.ts";
 import type { SessionTable, Tables } from "../sql/tables.ts";
 import type { Finding } from "./finding.ts";
-import { yieldBetweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
+import { yieldBetweenSteps, type UpkeepOptions } from "./upkeep-options.ts";
 import { eventChecksum, rootChecksum, sessionChecksum } from "../sql/checksum.ts";
 
 const SESSIONS_AT_ONCE = 200;

@@ -9,7 +9,7 @@ import type { Tables } from "../sql/tables.ts";
 import { checkSessions } from "./check-sessions.ts";
 import type { Finding } from "./finding.ts";
 import { expectedShape, findSchemaDrift } from "./schema-drift.ts";
-import { yieldBetweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
+import { yieldBetweenSteps, type UpkeepOptions } from "./upkeep-options.ts";
 
 /** Number of artifacts or cached results read at once; they are large. */
 const ROWS_AT_ONCE = 20;

@@ -10,7 +10,7 @@ import type { Tables } from "../sql/tables.ts";
 import { checkSessions } from "./check-sessions.ts";
 import { expectedShape } from "./schema-drift.ts";
 import { TableSum, toUntypedTables, toTableLayout, readRowBatches, type Row, type TableLayout } from "./table-rows.ts";
-import type { UpkeepOptions } from "./upkeep-work.ts";
+import type { UpkeepOptions } from "./upkeep-options.ts";
 
 /** The copied tables, in an order in which referenced rows come first. */
 export const COPIED_TABLES: readonly Pick<TableLayout, "name" | "key">[] = [

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { link, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { syncFile } from "../../core/base/sync-file.ts";
-import { systemErrorCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import { ToolError } from "../../core/error.ts";
 import { connectStore, type ConnectStoreOptions, type StoreLocation } from "../connect-store.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";

@@ -4,7 +4,7 @@ import { Owner } from "../sql/owner.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import type { Tables } from "../sql/tables.ts";
 import type { PruneOptions } from "./pruned-parts.ts";
-import { yieldBetweenSteps } from "./upkeep-work.ts";
+import { yieldBetweenSteps } from "./upkeep-options.ts";
 
 const SESSIONS_AT_ONCE = 200;
 /** Maximum number of tries of a batch. A branch that is created during a batch makes it fail; then it is read again. */

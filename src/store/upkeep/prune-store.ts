@@ -8,7 +8,7 @@ import { pruneJobs } from "../sql/sql-jobs.ts";
 import type { Tables } from "../sql/tables.ts";
 import { PRUNED_PARTS, type PrunedPart, type PruneOptions } from "./pruned-parts.ts";
 import { countOldSessions, pruneSessions, withKeptSessions } from "./prune-sessions.ts";
-import { yieldBetweenSteps } from "./upkeep-work.ts";
+import { yieldBetweenSteps } from "./upkeep-options.ts";
 
 /** Number of items of each part that were deleted, or would be. */
 export type PruneCounts = Readonly<Partial<Record<PrunedPart, number>>>;

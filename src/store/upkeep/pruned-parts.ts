@@ -1,5 +1,5 @@
 /** The parts of a store that can be pruned, in the order in which they are. */
-import type { UpkeepOptions } from "./upkeep-work.ts";
+import type { UpkeepOptions } from "./upkeep-options.ts";
 
 export const PRUNED_PARTS = ["jobs", "sessions", "artifacts", "answers", "calls", "cache"] as const;
 

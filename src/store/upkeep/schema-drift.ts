@@ -35,12 +35,17 @@ function columnDrift(table: string, expected: TableShape, found: TableShape): re
     const actual = found.columns.get(name);
     if (actual === undefined) findings.push(createFinding(`the column ${name} of ${table} is missing`, RESTORE));
     else if (!isSame(column, actual))
-      findings.push(createFinding(`the column ${name} of ${table} is ${formatColumn(actual)}; it should be ${formatColumn(column)}`, RESTORE));
+      findings.push(
+        createFinding(`the column ${name} of ${table} is ${formatColumn(actual)}; it should be ${formatColumn(column)}`, RESTORE),
+      );
   }
   for (const name of found.columns.keys())
     if (!expected.columns.has(name))
       findings.push(
-        createFinding(`the column ${name} of ${table} is not one of Haft's`, `Once nothing needs it: alter table ${table} drop column "${name}"`),
+        createFinding(
+          `the column ${name} of ${table} is not one of Haft's`,
+          `Once nothing needs it: alter table ${table} drop column "${name}"`,
+        ),
       );
   return findings;
 }
@@ -52,13 +57,17 @@ function indexDrift(table: string, expected: TableShape, found: TableShape): rea
       findings.push(createFinding(`${table} has no key (${columns})`, `create unique index ${table}_key_again on ${table} (${columns})`));
   for (const columns of found.keys)
     if (!expected.keys.has(columns))
-      findings.push(createFinding(`${table} has a unique index (${columns}) that is not one of Haft's`, "Drop that index: it makes writes fail."));
+      findings.push(
+        createFinding(`${table} has a unique index (${columns}) that is not one of Haft's`, "Drop that index: it makes writes fail."),
+      );
   for (const [name, columns] of expected.indexes) {
     const actual = found.indexes.get(name);
     if (actual === columns) continue;
     const what = actual === undefined ? "is missing" : `is over (${actual})`;
     const drop = actual === undefined ? "" : `drop index ${name}; `;
-    findings.push(createFinding(`the index ${name} of ${table} (${columns}) ${what}`, `${drop}create index ${name} on ${table} (${columns})`));
+    findings.push(
+      createFinding(`the index ${name} of ${table} (${columns}) ${what}`, `${drop}create index ${name} on ${table} (${columns})`),
+    );
   }
   for (const reference of expected.references)
     if (!found.references.has(reference)) findings.push(createFinding(`the reference ${reference} of ${table} is missing`, RESTORE));

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { sql, type Kysely } from "kysely";
 import type { SchemaShape } from "../sql/schema-shape.ts";
 import type { Tables } from "../sql/tables.ts";
-import { yieldBetweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
+import { yieldBetweenSteps, type UpkeepOptions } from "./upkeep-options.ts";
 
 export type Value = string | number | null;
 export type Row = Readonly<Record<string, Value>>;

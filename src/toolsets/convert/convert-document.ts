@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../../core/error.ts";
-import { packageLoadError, type LazyPackage } from "../../core/late-package.ts";
+import { packageLoadError, type LazyPackage } from "../../core/lazy-package.ts";
 
 export type DocumentKind = "html" | "pdf";
 

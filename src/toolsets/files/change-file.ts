@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { syncFile } from "../../core/base/sync-file.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
-import { HEAD_BYTES, refuseBinary } from "./binary.ts";
+import { HEAD_BYTES, refuseBinary } from "./detect-binary.ts";
 import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, readWhole, fileTooLargeError } from "./file-bytes.ts";
-import { systemErrorCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import { fileError } from "./file-error.ts";
-import { type OpenFolder, childPath, openFile, openParent } from "./open-place.ts";
-import { renameOver } from "./put-in-place.ts";
-import { checkRead, recordChange, recordRead, staleFileError } from "./read-record.ts";
+import { type OpenFolder, childPath, openFile, openParent } from "./open-resolved-path.ts";
+import { renameOver } from "./rename-over.ts";
+import { checkRead, recordChange, recordRead, staleFileError } from "./track-reads.ts";
 import type { ResolvedPath, Workspace } from "./workspace-path.ts";
 
 /** Maximum number of temporary files of one call in a folder. */

@@ -8,7 +8,7 @@ import { plural } from "../../core/base/wording.ts";
 import { type CurrentFile, changeFile, decodeFile } from "./change-file.ts";
 import { yieldToEventLoop } from "./file-bytes.ts";
 import { refusalError } from "./file-error.ts";
-import { supersedesFileCalls } from "./superseded-views.ts";
+import { supersedesFileCalls } from "./supersede-file-calls.ts";
 import { applyDiff } from "./text-diff.ts";
 import { type EditOutcome, type TextEdit, applyEdit } from "./text-edit.ts";
 import { pathSchema, type Workspace } from "./workspace-path.ts";

@@ -4,7 +4,7 @@ import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
-import type { OpenFile } from "./open-place.ts";
+import type { OpenFile } from "./open-resolved-path.ts";
 
 /** Maximum size of a text file that is loaded, to change it or to compare it byte by byte, in bytes. */
 export const MAX_TEXT_BYTES = 10 * 1024 * 1024;

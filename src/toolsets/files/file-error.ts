@@ -2,7 +2,7 @@
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
-import { systemErrorCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 
 interface Explanation {
   readonly code: ErrorCode;

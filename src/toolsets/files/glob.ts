@@ -5,10 +5,10 @@ import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema, PastCall, Tool } from "../../core/tool.ts";
-import { systemErrorCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import { MAX_PATTERN_LENGTH, type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { pathLine, withNotes } from "./path-list.ts";
-import { toNumber, supersedesListings } from "./superseded-views.ts";
+import { toNumber, supersedesListings } from "./supersede-file-calls.ts";
 import { MAX_ENTRIES, Walk } from "./walk.ts";
 import { segmentsBelow, pathSchema, type Workspace } from "./workspace-path.ts";
 

@@ -6,12 +6,12 @@ import { ToolError } from "../../core/error.ts";
 import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
 import type { JsonStep } from "../../core/base/json-steps.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { parseWithRawNumbers } from "../../core/base/written-numbers.ts";
+import { parseWithRawNumbers } from "../../core/base/raw-numbers.ts";
 import type { Tool } from "../../core/tool.ts";
 import { changeFile, loadCurrent, decodeFile } from "./change-file.ts";
-import { parseJsonPath, getValueAt, withValueAt } from "./json-place.ts";
-import { recordRead } from "./read-record.ts";
-import { supersedesFileCalls } from "./superseded-views.ts";
+import { parseJsonPath, getValueAt, withValueAt } from "./json-path.ts";
+import { recordRead } from "./track-reads.ts";
+import { supersedesFileCalls } from "./supersede-file-calls.ts";
 import { pathSchema, type Workspace } from "./workspace-path.ts";
 
 const MAX_JSON_CHARS = 4 * 1024 * 1024;
@@ -128,7 +128,8 @@ function parseDocument(text: string, shown: string, longIntegers: "refuse" | "ro
 /** Writes the document with the indentation, byte order mark and line ends of the previous text. */
 export function formatDocument(document: JsonValue, before: string | undefined): string {
   if (before === undefined) return `${JSON.stringify(document, null, DEFAULT_INDENT)}\n`;
-  const indent = /^[[{]\r?\n([ \t]{1,10})\S/u.exec(withoutByteOrderMark(before))?.[1] ?? (before.trimEnd().includes("\n") ? DEFAULT_INDENT : "");
+  const indent =
+    /^[[{]\r?\n([ \t]{1,10})\S/u.exec(withoutByteOrderMark(before))?.[1] ?? (before.trimEnd().includes("\n") ? DEFAULT_INDENT : "");
   const mark = before.startsWith("\ufeff") ? "\ufeff" : "";
   const text = `${JSON.stringify(document, null, indent)}${before.endsWith("\n") ? "\n" : ""}`;
   return mark + (before.includes("\r\n") ? text.replaceAll("\n", "\r\n") : text);

@@ -1,10 +1,10 @@
 /** Finds the lines of one file that match a pattern, with context lines. */
 import { StringDecoder } from "node:string_decoder";
 import type { LinearPattern } from "../../schema/pattern/pattern.ts";
-import { HEAD_BYTES, findBinaryReason, detectWideEncoding } from "./binary.ts";
+import { HEAD_BYTES, findBinaryReason, detectWideEncoding } from "./detect-binary.ts";
 import { yieldToEventLoop, readFilePieces } from "./file-bytes.ts";
 import { withoutByteOrderMark } from "./json-file.ts";
-import type { OpenFile } from "./open-place.ts";
+import type { OpenFile } from "./open-resolved-path.ts";
 import { cutLine } from "./line-window.ts";
 
 /** Maximum number of characters of a line that are searched, so that no file blocks the program. */

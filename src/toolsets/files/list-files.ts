@@ -3,7 +3,7 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import type { PastCall, Tool } from "../../core/tool.ts";
 import { pathLine, withNotes } from "./path-list.ts";
-import { toNumber, supersedesListings } from "./superseded-views.ts";
+import { toNumber, supersedesListings } from "./supersede-file-calls.ts";
 import { type Level, MAX_ENTRIES, Walk } from "./walk.ts";
 import { pathSchema, type Workspace } from "./workspace-path.ts";
 

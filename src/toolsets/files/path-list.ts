@@ -1,5 +1,5 @@
 /** Formats lists of paths for a model. */
-import { escapeInvisibleJson } from "../../core/base/visible-text.ts";
+import { escapeInvisibleJson } from "../../core/base/escape-invisible.ts";
 
 /** Returns a path for a line of its own. An ambiguous one (line breaks, invisible characters) is quoted, with these escaped. */
 export function pathLine(path: string): string {

@@ -6,15 +6,15 @@ import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { plural } from "../../core/base/wording.ts";
 import { createHash } from "node:crypto";
 import { convertDocument } from "../convert/convert-document.ts";
-import { HEAD_BYTES, type Media, detectMedia, refuseBinary } from "./binary.ts";
+import { HEAD_BYTES, type Media, detectMedia, refuseBinary } from "./detect-binary.ts";
 import { type Fingerprint, MAX_TEXT_BYTES, fingerprint, readFilePieces, readHead, readWhole, fileTooLargeError } from "./file-bytes.ts";
 import { fileError, refusalError } from "./file-error.ts";
 import { LineWindow, MAX_LINE_BYTES, MAX_LINE_CHARS } from "./line-window.ts";
-import { type OpenFile, openFile } from "./open-place.ts";
+import { type OpenFile, openFile } from "./open-resolved-path.ts";
 import { pathLine } from "./path-list.ts";
-import { recordRead, findShowingCall } from "./read-record.ts";
-import { MAX_MEDIA_BYTES } from "../../policy/results/shown-media.ts";
-import { supersedesFileCalls } from "./superseded-views.ts";
+import { recordRead, findShowingCall } from "./track-reads.ts";
+import { MAX_MEDIA_BYTES } from "../../policy/results/media-limits.ts";
+import { supersedesFileCalls } from "./supersede-file-calls.ts";
 import { type ResolvedPath, type Workspace, pathSchema } from "./workspace-path.ts";
 
 /** Maximum size of a PDF that is read as text, in bytes. */
@@ -154,7 +154,11 @@ async function readLines(request: ReadRequest, place: ResolvedPath, file: OpenFi
  * Reads the whole file for its hash, or only up to the end of the window if the file is too large to be compared byte by byte. Never reads further
  * into a line without end.
  */
-async function scanLines(file: OpenFile, window: LineWindow, signal: AbortSignal): Promise<{ fingerprint: Fingerprint; complete: boolean }> {
+async function scanLines(
+  file: OpenFile,
+  window: LineWindow,
+  signal: AbortSignal,
+): Promise<{ fingerprint: Fingerprint; complete: boolean }> {
   const { mtimeMs, size } = file.stats;
   const hash = size > MAX_TEXT_BYTES ? undefined : createHash("sha256");
   let seen = 0;
@@ -162,7 +166,8 @@ async function scanLines(file: OpenFile, window: LineWindow, signal: AbortSignal
     seen += piece.length;
     window.add(piece);
     hash?.update(piece);
-    if (window.isFull && (hash === undefined || seen > MAX_TEXT_BYTES)) return { fingerprint: { mtimeMs, size, hash: "" }, complete: false };
+    if (window.isFull && (hash === undefined || seen > MAX_TEXT_BYTES))
+      return { fingerprint: { mtimeMs, size, hash: "" }, complete: false };
     if (window.overlongLine === undefined) continue;
     window.finish();
     return { fingerprint: { mtimeMs, size, hash: "" }, complete: false };

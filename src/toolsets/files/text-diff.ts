@@ -60,7 +60,11 @@ export function applyDiff(text: string, diff: string): EditOutcome {
   const joined = [...written, ...rest].join("\n");
   const whole = ending !== "" && joined.endsWith("\r") ? joined.slice(0, -1) : joined;
   const isAtEnd = rest.length === 0 || (rest.length === 1 && withoutCarriageReturn(rest[0]) === ""); // if not, the last hunk is wrong about the end
-  return { text: mark + (isAtEnd ? withFinalLineEnd(whole, hunks, `${ending}\n`) : whole), replacements: hunks.length, line: firstLine ?? 1 };
+  return {
+    text: mark + (isAtEnd ? withFinalLineEnd(whole, hunks, `${ending}\n`) : whole),
+    replacements: hunks.length,
+    line: firstLine ?? 1,
+  };
 }
 
 /** Adds or removes the line end of the file's last line, as the hunks say. */

@@ -5,7 +5,7 @@ import { join, relative, sep } from "node:path";
 import { fileError } from "./file-error.ts";
 import { yieldToEventLoop, readWhole } from "./file-bytes.ts";
 import { type IgnoreRules, createIgnoreRules, isIgnored } from "./ignore-rules.ts";
-import { openFile, openFolder } from "./open-place.ts";
+import { openFile, openFolder } from "./open-resolved-path.ts";
 import { type ResolvedPath, type Workspace, isInsideFolder } from "./workspace-path.ts";
 
 export const MAX_ENTRIES = 50_000;

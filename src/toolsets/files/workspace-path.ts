@@ -6,7 +6,7 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import { messageOf } from "../../call/context/tool-context.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
-import { systemErrorCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import { fileError, refusalError, describeSystemError } from "./file-error.ts";
 import { type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { type Sensitivity, sensitivityOf } from "./sensitive-paths.ts";

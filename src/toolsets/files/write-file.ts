@@ -3,9 +3,9 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import type { Tool } from "../../core/tool.ts";
 import { plural } from "../../core/base/wording.ts";
-import { refuseBinary } from "./binary.ts";
+import { refuseBinary } from "./detect-binary.ts";
 import { changeFile } from "./change-file.ts";
-import { supersedesFileCalls } from "./superseded-views.ts";
+import { supersedesFileCalls } from "./supersede-file-calls.ts";
 import { pathSchema, type Workspace } from "./workspace-path.ts";
 
 interface WriteInput {

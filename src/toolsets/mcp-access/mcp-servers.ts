@@ -51,7 +51,11 @@ const MAX_PAGES = 20;
 const MAX_ENTRIES = 500;
 
 /** Returns the first pages of a server's resources or prompts; empty if the server does not offer them. */
-export async function listEntries({ peer }: VisibleServer, what: "resources" | "prompts", options: PeerOptions): Promise<readonly JsonObject[]> {
+export async function listEntries(
+  { peer }: VisibleServer,
+  what: "resources" | "prompts",
+  options: PeerOptions,
+): Promise<readonly JsonObject[]> {
   if (peer.identity?.capabilities[what] === undefined) return [];
   const entries: JsonObject[] = [];
   let cursor: unknown;

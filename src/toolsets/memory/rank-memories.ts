@@ -1,7 +1,7 @@
 /** Ranks memories by words, by meaning, or by both. */
 import { ToolError } from "../../core/error.ts";
 import { DocumentIndex } from "../../engine/search/document-index.ts";
-import type { Memory } from "./remembered.ts";
+import type { Memory } from "./read-memories.ts";
 
 /** Returns one vector for each text, in order, all of one length. */
 export type Embed = (texts: readonly string[], options: { readonly signal: AbortSignal }) => Promise<readonly (readonly number[])[]>;

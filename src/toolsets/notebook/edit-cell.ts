@@ -1,6 +1,6 @@
 /** The tool `notebook_edit`: replaces, inserts or deletes one cell. */
 import type { ToolContext } from "../../core/context.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { Tool } from "../../core/tool.ts";

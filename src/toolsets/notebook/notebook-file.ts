@@ -1,10 +1,10 @@
 /** Parses a Jupyter notebook and its cells. */
 import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { parseWithRawNumbers } from "../../core/base/written-numbers.ts";
+import { parseWithRawNumbers } from "../../core/base/raw-numbers.ts";
 import { withoutByteOrderMark } from "../files/json-file.ts";
 import { pathSchema } from "../files/workspace-path.ts";
 
@@ -25,7 +25,8 @@ export function parseNotebook(text: string, shown: string): Notebook {
   const document = parseDocument(text, shown);
   if (!isJsonObject(document)) throw notNotebookError(shown, "it is not a JSON object");
   const version = getOwn(document, "nbformat");
-  if (readNumber(version) !== 4) throw notNotebookError(shown, `its nbformat is ${JSON.stringify(version ?? null)}, and only 4 is supported`);
+  if (readNumber(version) !== 4)
+    throw notNotebookError(shown, `its nbformat is ${JSON.stringify(version ?? null)}, and only 4 is supported`);
   const cells = getOwn(document, "cells");
   if (!Array.isArray(cells)) throw notNotebookError(shown, '"cells" is not an array');
   return { document, cells: cells.map((cell, index) => checkCell(cell, index, shown)) };

@@ -1,13 +1,13 @@
 /** The tool `notebook_read`: the cells of a notebook, with the text of their outputs. */
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { Tool } from "../../core/tool.ts";
 import { loadCurrent, decodeFile } from "../files/change-file.ts";
 import { refusalError } from "../files/file-error.ts";
-import { recordRead } from "../files/read-record.ts";
+import { recordRead } from "../files/track-reads.ts";
 import type { Workspace } from "../files/workspace-path.ts";
 import { PATH, parseNotebook, joinLines } from "./notebook-file.ts";
 

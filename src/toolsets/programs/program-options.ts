@@ -127,7 +127,9 @@ function resolveExisting(path: string, key: "root" | "read" | "write"): string {
     const real = realpathSync.native(absolute);
     if (key === "read" || statSync(real).isDirectory()) return real;
   } catch (error: unknown) {
-    throw new ToolError("invalid_config", `${key}: ${JSON.stringify(absolute)} cannot be used: ${describeSystemError(error)}.`, { cause: error });
+    throw new ToolError("invalid_config", `${key}: ${JSON.stringify(absolute)} cannot be used: ${describeSystemError(error)}.`, {
+      cause: error,
+    });
   }
   throw new ToolError("invalid_config", `${key}: ${JSON.stringify(absolute)} is not a folder.`);
 }

@@ -187,7 +187,10 @@ export class ProgramRunner {
 }
 
 /** Returns notes on sensitive paths that were created, and folders that were closed, since `found` was read. */
-async function describeNewSensitivePaths(found: readonly SensitivePath[], workspace: Pick<ProtectedWorkspace, "root" | "allowed">): Promise<readonly string[]> {
+async function describeNewSensitivePaths(
+  found: readonly SensitivePath[],
+  workspace: Pick<ProtectedWorkspace, "root" | "allowed">,
+): Promise<readonly string[]> {
   const nameOf = ({ path, isUnreadable = false }: SensitivePath): string => `${isUnreadable} ${path}`;
   const before = new Set(found.map(nameOf));
   try {
@@ -217,7 +220,8 @@ export function programEffects({ sandbox, root, readable, writable, network, ove
 /** Returns the answer. A program that was stopped has the exit code -1, and its output so far. */
 function toProgramOutput({ exitCode, stop, output: written, errorOutput, limits, notes }: RunEnd, what: string): ToolOutput {
   const output = written + errorOutput + notes.map((note) => `\n[${note}]`).join("");
-  if (stop !== undefined) return new ToolOutput({ output, exitCode: -1, error: `The ${what} was stopped: ${STOP_DESCRIPTIONS[stop](limits)}.` });
+  if (stop !== undefined)
+    return new ToolOutput({ output, exitCode: -1, error: `The ${what} was stopped: ${STOP_DESCRIPTIONS[stop](limits)}.` });
   if (exitCode === 0) return new ToolOutput({ output, exitCode });
   return new ToolOutput({ output, exitCode: exitCode ?? -1, error: `The ${what} exited with code ${exitCode}.` });
 }

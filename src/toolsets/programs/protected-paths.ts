@@ -2,7 +2,7 @@
 import { closeSync, constants, fstatSync, openSync, readlinkSync, type Dirent } from "node:fs";
 import { access, readdir, readlink, realpath } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { systemErrorCode } from "../../core/base/system-code.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import { ToolError } from "../../core/error.ts";
 import { findOutermost, type SandboxException } from "../../processes/bubblewrap.ts";
 import type { PathMatcher } from "../files/glob-pattern.ts";
@@ -57,7 +57,10 @@ export interface SensitivePath {
  * @throws ToolError `limit_exceeded`, by rejecting, if there are too many files: a program could create so many that sensitive ones are not found;
  * `permission_denied` if the root cannot be listed
  */
-export async function findSensitivePaths({ root, allowed }: Pick<ProtectedWorkspace, "root" | "allowed">): Promise<readonly SensitivePath[]> {
+export async function findSensitivePaths({
+  root,
+  allowed,
+}: Pick<ProtectedWorkspace, "root" | "allowed">): Promise<readonly SensitivePath[]> {
   const found: SensitivePath[] = [];
   const isAllowed = (path: readonly string[]): boolean => allowed.some((allows) => allows(path) || allows([...path, "x"]));
   let entries = 0;

@@ -1,7 +1,7 @@
 /** Reads the front matter of the skills in a folder. */
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { parseYaml } from "../../documents/parse-yaml.ts";

@@ -71,7 +71,8 @@ export function parseJsonTemplate(value: JsonValue, schema: JsonSchema, depth = 
 
 /** Leaves out items and keys without a value. */
 export function fillJson(template: JsonTemplate, input: JsonObject): JsonValue | undefined {
-  if (template instanceof InputTemplate) return template.placeholderPath === undefined ? template.fill(input) : getInputValue(template.placeholderPath, input);
+  if (template instanceof InputTemplate)
+    return template.placeholderPath === undefined ? template.fill(input) : getInputValue(template.placeholderPath, input);
   if (typeof template !== "object" || template === null) return template;
   if (isTemplateArray(template)) return template.map((item) => fillJson(item, input)).filter((item) => item !== undefined);
   const filled = Object.entries(template).map(([key, item]) => [key, fillJson(item, input)] as const);

@@ -5,8 +5,8 @@ import { decodeText } from "../../engine/rest/answer-text.ts";
 import { isTextType, parseMediaType, type MediaType } from "../../engine/rest/media-type.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
 import { convertDocument } from "../convert/convert-document.ts";
-import { detectMedia } from "../files/binary.ts";
-import { MAX_MEDIA_BYTES } from "../../policy/results/shown-media.ts";
+import { detectMedia } from "../files/detect-binary.ts";
+import { MAX_MEDIA_BYTES } from "../../policy/results/media-limits.ts";
 
 const MAX_CHARS = 100_000;
 const IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);

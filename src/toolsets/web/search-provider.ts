@@ -1,6 +1,6 @@
 /** The built-in web searches: the request of each, and the place of its results. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { ToolError } from "../../core/error.ts";
 import type { HttpHeader } from "../../net/http-request.ts";
 

@@ -8,7 +8,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { redactError } from "../../core/base/redact.ts";
-import { toHttpError } from "../../engine/rest/http-failure.ts";
+import { toHttpError } from "../../engine/rest/http-error.ts";
 import { Secrets } from "../../engine/rest/secrets.ts";
 import { formatServerName } from "../../net/address-guard.ts";
 import { httpClient } from "../../net/http-client.ts";
@@ -115,7 +115,11 @@ export class WebEngine implements Engine {
       ...omitUndefined({ body: sent, secretHeaders: provider.secretHeader === undefined ? undefined : [provider.secretHeader] }),
       signal,
     };
-    const response = await this.#request(this.#requireOpen().search, request, provider.needsKey ? "with the apiKey of the toolset" : undefined);
+    const response = await this.#request(
+      this.#requireOpen().search,
+      request,
+      provider.needsKey ? "with the apiKey of the toolset" : undefined,
+    );
     const answer = parseAnswer(await response.bytes(), options.provider);
     return readResults(this.#secrets.redactValue(answer), provider, options.provider);
   }

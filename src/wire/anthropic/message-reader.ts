@@ -106,7 +106,8 @@ export class MessageReader implements StreamDecoder {
     this.#blockByIndex.set(index, key);
     if (block.type === "text") this.#reply.addText(block.textField("text"));
     else if (block.type === "thinking") this.#reply.addReasoning(block.textField("thinking"));
-    else if (block.type === "tool_use") this.#reply.openCall(key, { id: block.textField("id"), name: block.toolName, native: block.answerFields });
+    else if (block.type === "tool_use")
+      this.#reply.openCall(key, { id: block.textField("id"), name: block.toolName, native: block.answerFields });
   }
 
   #addDelta(index: JsonValue | undefined, delta: JsonObject): void {
@@ -162,7 +163,11 @@ export class MessageReader implements StreamDecoder {
     const blocks = this.#blocks.filter(({ stopped }) => stopped);
     const container = this.#container;
     if (needsNative(blocks) || container !== undefined)
-      this.#reply.setNative({ format: ANTHROPIC, blocks: blocks.map(({ completeBlock }) => completeBlock), ...omitUndefined({ container }) });
+      this.#reply.setNative({
+        format: ANTHROPIC,
+        blocks: blocks.map(({ completeBlock }) => completeBlock),
+        ...omitUndefined({ container }),
+      });
     return this.#reply.endReply();
   }
 

@@ -20,9 +20,9 @@ import {
   toWellFormedJson,
 } from "../conversation-steps.ts";
 import type { AssistantStep, PromptStep } from "../conversation-steps.ts";
-import { withCallsAsText } from "../text-notes.ts";
+import { withCallsAsText } from "../calls-as-text.ts";
 import type { EncodeMessagesOptions, EncodedMessages } from "../wire-format.ts";
-import { isStable, markStable, withStepCache } from "../written-once.ts";
+import { isStable, markStable, withStepCache } from "../step-cache.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** The value of `NativeMessage.format` of this API's messages, and the key in `ModelTool.providers`. */
@@ -42,7 +42,10 @@ const JSON_ONLY = /(?:^|[./])mistral\./u;
  *
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
  */
-export function toConverseMessages(messages: readonly ModelMessage[], options: EncodeMessagesOptions & UserTurnOptions = {}): EncodedMessages {
+export function toConverseMessages(
+  messages: readonly ModelMessage[],
+  options: EncodeMessagesOptions & UserTurnOptions = {},
+): EncodedMessages {
   const { tools = true, model = "", mustEndWithUser = false } = options;
   const { steps, toolNames } = conversationSteps(tools ? messages : withCallsAsText(messages), ID_RULE);
   const rules = rulesFor(tools, model);
@@ -204,14 +207,20 @@ export class ConverseWriter {
   }
 
   writeResult(toolUseId: string, writeResult: ToolResult | undefined): JsonObject {
-    return { toolResult: { toolUseId, content: this.#writeResultContent(writeResult), status: isErrorAnswer(writeResult) ? "error" : "success" } };
+    return {
+      toolResult: { toolUseId, content: this.#writeResultContent(writeResult), status: isErrorAnswer(writeResult) ? "error" : "success" },
+    };
   }
 
   #writeResultContent(result: ToolResult | undefined): readonly JsonObject[] {
     if (result === undefined || isErrorAnswer(result)) return [this.#writeText(answerText(result))];
     const { content, ...rest } = result;
     if (content === undefined)
-      return [rest.error === undefined && isJsonObject(rest.output) ? { json: toWellFormedJson(rest.output) } : this.#writeText(answerText(result))];
+      return [
+        rest.error === undefined && isJsonObject(rest.output)
+          ? { json: toWellFormedJson(rest.output) }
+          : this.#writeText(answerText(result)),
+      ];
     const blocks = [...textBlock(answerText({ ...rest, content: [] })), ...content.flatMap((part) => this.#writePart(part))];
     if (blocks.length === 0) return [this.#writeText("")];
     return blocks.map((block) => (typeof block["text"] === "string" ? this.#writeText(block["text"]) : block));

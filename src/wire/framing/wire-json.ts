@@ -1,7 +1,7 @@
 /** Reads a provider's JSON as leniently as is safe: refusing a whole reply because of one number would leave its calls unanswered. */
 import type { JsonLimits } from "../../core/base/json-limits.ts";
 import { copyJson, type JsonValue } from "../../core/base/json.ts";
-import { parseExactly } from "../../core/base/exact-json.ts";
+import { parseExactly } from "../../core/base/parse-exactly.ts";
 import { stringifyLongNumber, parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
 

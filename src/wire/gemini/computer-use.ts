@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/j
 import type { ToolResult } from "../../core/result.ts";
 import { readSafetyChecks, wasConfirmed } from "../../core/safety-checks.ts";
 import { toInputObject } from "../conversation-steps.ts";
-import { declaredNames } from "../own-tools.ts";
+import { declaredNames } from "../native-tools.ts";
 
 /** The key of the offering tool in `toolNames`; the space keeps it distinct from function names. */
 const COMPUTER_USE = "computer use";

@@ -70,7 +70,8 @@ export class GeminiReader implements StreamDecoder {
   readWhole(body: JsonValue): ModelReply {
     for (const chunk of isJsonArray(body) ? body : [body]) this.push(chunk);
     // retryable, as for a stream without content
-    if (!this.#hasReply) throw new ToolError("model_failed", "The answer of Gemini is not a reply: it has no candidates.", { retryable: true });
+    if (!this.#hasReply)
+      throw new ToolError("model_failed", "The answer of Gemini is not a reply: it has no candidates.", { retryable: true });
     this.end();
     return this.#reply.endReply();
   }
@@ -104,7 +105,8 @@ export class GeminiReader implements StreamDecoder {
     const { content, finishReason, finishMessage } = first;
     const { parts } = isJsonObject(content) ? content : {};
     for (const part of isJsonArray(parts) ? parts : []) if (isJsonObject(part)) this.#readPart(part);
-    if (typeof finishReason === "string" && finishReason !== "FINISH_REASON_UNSPECIFIED") this.#finishWithReason(finishReason, finishMessage);
+    if (typeof finishReason === "string" && finishReason !== "FINISH_REASON_UNSPECIFIED")
+      this.#finishWithReason(finishReason, finishMessage);
   }
 
   /** Reads a candidate after the first. */
@@ -153,7 +155,8 @@ export class GeminiReader implements StreamDecoder {
     if (isPlainText(part) && part["text"] === "") return;
     const last = this.#parts.at(-1);
     const isContinued = last !== undefined && isPlainText(last) && isPlainText(part) && last["thought"] === part["thought"];
-    if (isContinued) this.#parts[this.#parts.length - 1] = { ...last, text: `${asString(last["text"]) ?? ""}${asString(part["text"]) ?? ""}` };
+    if (isContinued)
+      this.#parts[this.#parts.length - 1] = { ...last, text: `${asString(last["text"]) ?? ""}${asString(part["text"]) ?? ""}` };
     else this.#parts.push(part);
   }
 

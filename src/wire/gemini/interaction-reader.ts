@@ -121,7 +121,8 @@ export class InteractionReader implements StreamDecoder {
     } else if (step.type === "model_output") {
       step.addContent(delta);
       this.#reportContent(delta);
-    } else step.mergeFields({ ...fields, ...(args === undefined ? {} : { arguments: args }), ...(content === undefined ? {} : { content }) });
+    } else
+      step.mergeFields({ ...fields, ...(args === undefined ? {} : { arguments: args }), ...(content === undefined ? {} : { content }) });
   }
 
   #reportContent(content: JsonObject): void {

@@ -19,10 +19,10 @@ import {
 import type { AssistantStep, ConversationStep, PromptStep, WireCall } from "../conversation-steps.ts";
 import { inlineMedia } from "../gemini-conversation.ts";
 import { isAcknowledged } from "./computer-use.ts";
-import { withApprovalResults } from "../decided-calls.ts";
+import { withApprovalResults } from "../approval-results.ts";
 import { asString } from "../read-field.ts";
 import type { EncodedMessages } from "../wire-format.ts";
-import { withStepCache } from "../written-once.ts";
+import { withStepCache } from "../step-cache.ts";
 
 /** The name of the wire format. */
 export const INTERACTIONS = "gemini-interactions";

@@ -1,7 +1,7 @@
 /** Assembles the calls of a Chat Completions message from pieces, which each server assigns to their call in its own way. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ReplyBuilder } from "../reply-builder.ts";
-import { JsonEndDetector } from "./json-end.ts";
+import { JsonEndDetector } from "./json-end-detector.ts";
 
 interface ChatCall {
   readonly key: number;

@@ -125,7 +125,10 @@ export class ChatReader implements StreamDecoder {
   #readMessage(message: JsonObject, whole: boolean): void {
     const { content, refusal, tool_calls: calls, function_call: legacy, reasoning_details: details, images, audio } = message;
     this.#sink.reasoning(
-      asNonEmptyString(message["reasoning_content"]) ?? asNonEmptyString(message["reasoning"]) ?? asNonEmptyString(message["thinking"]) ?? "",
+      asNonEmptyString(message["reasoning_content"]) ??
+        asNonEmptyString(message["reasoning"]) ??
+        asNonEmptyString(message["thinking"]) ??
+        "",
     );
     if (isJsonArray(details)) for (const detail of details) this.#details.add(detail);
     readContent(content, this.#sink);
@@ -207,7 +210,8 @@ function readUsage(usage: JsonObject): Partial<TokenUsage> {
   const total = countField(usage, "total_tokens") ?? 0;
   const inputDetails = usage["prompt_tokens_details"];
   const outputDetails = usage["completion_tokens_details"];
-  const cached = countField(inputDetails, "cached_tokens") ?? countField(usage, "prompt_cache_hit_tokens") ?? countField(usage, "cached_tokens");
+  const cached =
+    countField(inputDetails, "cached_tokens") ?? countField(usage, "prompt_cache_hit_tokens") ?? countField(usage, "cached_tokens");
   const cacheWrite = countField(inputDetails, "cache_write_tokens");
   const reasoning = countField(outputDetails, "reasoning_tokens");
   return omitUndefined({

@@ -14,7 +14,11 @@ export function approvalToolName(serverLabel: string): string {
 }
 
 export function approvalRequestInput({ server_label: server, name, arguments: given }: JsonObject): JsonObject {
-  return toApprovalInput({ server: asString(server) ?? "", tool: asString(name) ?? "", arguments: parseApprovalArguments(asString(given) ?? "") });
+  return toApprovalInput({
+    server: asString(server) ?? "",
+    tool: asString(name) ?? "",
+    arguments: parseApprovalArguments(asString(given) ?? ""),
+  });
 }
 
 /** Returns the parsed arguments; the text itself if parsing would drop a part of them, because the provider makes its call with all of them. */

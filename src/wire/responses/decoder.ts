@@ -22,7 +22,7 @@ import { asString } from "../read-field.ts";
 import { checkStreamPiece } from "../framing/wire-json.ts";
 import { responseError } from "./response-error.ts";
 import { readUsage } from "./usage.ts";
-import { TextAssembler } from "./wording.ts";
+import { TextAssembler } from "./text-assembler.ts";
 
 const MAX_ITEMS = 65_536;
 

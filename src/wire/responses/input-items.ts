@@ -3,13 +3,13 @@ import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../.
 import type { ModelMessage } from "../../core/message.ts";
 import { contentText, conversationSteps, documentHeading, nativeBlocks, withValidName } from "../conversation-steps.ts";
 import type { AssistantStep, ConversationStep, PromptStep, WireCall } from "../conversation-steps.ts";
-import { withCallsAsText } from "../text-notes.ts";
+import { withCallsAsText } from "../calls-as-text.ts";
 import type { EncodedMessages } from "../wire-format.ts";
-import { withApprovalResults } from "../decided-calls.ts";
+import { withApprovalResults } from "../approval-results.ts";
 import { isApprovalRequest, withApprovalRequestIds } from "./approvals.ts";
 import { itemId, itemRole, itemType } from "./items.ts";
 import { inputParts, inputTextParts, isMedia, resultItem } from "./result-items.ts";
-import { withStepCache } from "../written-once.ts";
+import { withStepCache } from "../step-cache.ts";
 
 export const OPENAI_RESPONSES = "openai-responses";
 
@@ -39,7 +39,10 @@ export function toInputItems(
 ): EncodedMessages {
   const { steps, toolNames } = conversationSteps(tools ? messages : withCallsAsText(messages), ID_RULE);
   const kept = REASONING_FILTERS[!isReasoningModel ? "none" : storesReplies ? "all" : "readable"];
-  return { messages: withApprovalResults(withApprovalRequestIds(steps), isApprovalRequest).flatMap((step) => writeStep(step, kept)), toolNames };
+  return {
+    messages: withApprovalResults(withApprovalRequestIds(steps), isApprovalRequest).flatMap((step) => writeStep(step, kept)),
+    toolNames,
+  };
 }
 
 /** Whether an item of reasoning is sent back. The same objects for every request, because `withStepCache` caches by their identity. */

@@ -4,7 +4,7 @@ import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json
 import { isTrivialConstraint } from "./description.ts";
 import { CONSTRAINT_KEYWORDS } from "../../schema/keyword-names.ts";
 import { joinRootUnion, mergeSchemas } from "./merge-schemas.ts";
-import type { LossCollector, SchemaPosition } from "./place.ts";
+import type { LossCollector, SchemaPosition } from "./schema-losses.ts";
 import { References } from "../../schema/references/references.ts";
 import { declaredTypes, objectOf, schemasOf, omitKeywords } from "./schema-node.ts";
 import type { SubsetRules } from "./subset-rules.ts";

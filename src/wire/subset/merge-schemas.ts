@@ -35,7 +35,9 @@ const STRUCTURAL: ReadonlySet<string> = wordSet("type enum const properties requ
 
 function isSameFamily(one: string, other: string): boolean {
   const family = (keyword: string): boolean => /items|contains/iu.test(keyword);
-  return family(one) === family(other) && (family(one) || CONTEXT_DEPENDENT.has(one) || one === "properties" || one === "additionalProperties");
+  return (
+    family(one) === family(other) && (family(one) || CONTEXT_DEPENDENT.has(one) || one === "properties" || one === "additionalProperties")
+  );
 }
 
 function mergeKeyword(keyword: string, [one, other]: readonly [JsonValue, JsonValue], onLoss: OnLoss): JsonValue {
@@ -45,7 +47,8 @@ function mergeKeyword(keyword: string, [one, other]: readonly [JsonValue, JsonVa
   }
   if (keyword === "uniqueItems") return one === true || other === true;
   if (keyword === "items") return { allOf: [one, other] };
-  if (!NON_CONSTRAINING.has(keyword) && !isEqualJson(one, other)) onLoss(keyword, "Two parts of allOf say different things; the first is kept.");
+  if (!NON_CONSTRAINING.has(keyword) && !isEqualJson(one, other))
+    onLoss(keyword, "Two parts of allOf say different things; the first is kept.");
   return one;
 }
 

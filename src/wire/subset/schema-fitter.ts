@@ -13,7 +13,7 @@ import {
 import { Flattener, type FitterOptions } from "./flatten.ts";
 import { withNull } from "./nullable.ts";
 import { hasCycle } from "../../schema/references/references.ts";
-import { LossCollector, ROOT, type SchemaPosition, type SchemaLoss, type PathStep } from "./place.ts";
+import { LossCollector, ROOT, type SchemaPosition, type SchemaLoss, type PathStep } from "./schema-losses.ts";
 import {
   allowsNothing,
   areMutuallyExclusive,
@@ -76,7 +76,9 @@ export class SchemaFitter {
       ...fitted,
       type: "object",
       properties: fitted["properties"] ?? {},
-      ...(description === undefined || (allowedRootKeywords !== undefined && !allowedRootKeywords.has("description")) ? {} : { description }),
+      ...(description === undefined || (allowedRootKeywords !== undefined && !allowedRootKeywords.has("description"))
+        ? {}
+        : { description }),
       ...(Object.keys(definitions).length === 0 ? {} : { $defs: definitions }),
     };
   }
@@ -319,7 +321,8 @@ export class SchemaFitter {
       description.addKeyword("items in order", first);
       this.#losses.addKeywordLoss(place, keyword, "The order of the items is in the description only.");
     }
-    if (any !== undefined && this.#rules.allowedKeywords.has("items")) out["items"] = this.#fit(any, { ...place, steps: [...place.steps, "items"] });
+    if (any !== undefined && this.#rules.allowedKeywords.has("items"))
+      out["items"] = this.#fit(any, { ...place, steps: [...place.steps, "items"] });
   }
 
   /** Replaces a constraint that is not allowed by an equivalent one, or moves it into the description. */

@@ -19,7 +19,8 @@ export function declaredValues(node: JsonObject): readonly JsonValue[] | undefin
   const fixed = Object.hasOwn(node, "const") ? node["const"] : undefined;
   const listed = isJsonArray(members) ? members : undefined;
   if (fixed === undefined && listed === undefined) return undefined;
-  const values = listed === undefined ? [fixed ?? null] : fixed === undefined ? listed : listed.filter((value) => isEqualJson(value, fixed));
+  const values =
+    listed === undefined ? [fixed ?? null] : fixed === undefined ? listed : listed.filter((value) => isEqualJson(value, fixed));
   const types = declaredTypes(node);
   return types === undefined ? values : values.filter((value) => types.some((type) => isOfType(value, type)));
 }

@@ -2,9 +2,9 @@
 import { ToolError } from "../../core/error.ts";
 import { endedWell, type ModelEvent, type ModelTool } from "../../core/model.ts";
 import { isJsonObject } from "../../core/base/json.ts";
-import { readOutline, readUnambiguousJson } from "../../schema/json-text/read-sure-json.ts";
+import { readOutline, readUnambiguousJson } from "../../schema/json-text/read-unambiguous-json.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
-import { QuotationTracker } from "./code-span.ts";
+import { QuotationTracker } from "./quotation-tracker.ts";
 import { rolesOf, type Role, type Roles, type ThinkingEnd } from "./grammar-roles.ts";
 import type { DecodeTextOptions, TextDecoding, TextEnding } from "./text-format.ts";
 import type { CallMark, ReadCall, ReaderContext, TextGrammar } from "./text-grammar.ts";

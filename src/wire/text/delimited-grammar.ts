@@ -140,7 +140,8 @@ interface BodyContext {
 
 /** Reads argument lines and returns the body after them; undefined if the end is missing. */
 function* readBodyText(place: ReaderContext, values: TextArguments, { delimiters, close }: BodyContext): Reading<string | undefined> {
-  const head: ArgumentLines | undefined = delimiters.arguments === "lines" ? yield* readLines(place, values, { delimiters, close }) : NO_LINES;
+  const head: ArgumentLines | undefined =
+    delimiters.arguments === "lines" ? yield* readLines(place, values, { delimiters, close }) : NO_LINES;
   if (head === undefined || head.end === "call") return head?.space;
   const { text, marker } = yield* place.input.readTextUntil(new MarkerSet([close]));
   if (marker === undefined) return undefined;
@@ -162,7 +163,11 @@ interface ArgumentLines {
 const NO_LINES: ArgumentLines = { end: "body", space: "" };
 
 /** Reads argument lines, indented or not, with blank lines between; undefined if the last one does not end. */
-function* readLines({ input }: ReaderContext, values: TextArguments, { delimiters, close }: BodyContext): Reading<ArgumentLines | undefined> {
+function* readLines(
+  { input }: ReaderContext,
+  values: TextArguments,
+  { delimiters, close }: BodyContext,
+): Reading<ArgumentLines | undefined> {
   const { prefix = "@@", separator = "=" } = delimiters;
   const lineEnds = new MarkerSet(["\n", close]);
   const start = prefix.trimStart();

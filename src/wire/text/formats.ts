@@ -20,7 +20,7 @@ import {
   pythonicWriter,
   tagFreeJson,
   tokenTagWriter,
-} from "./call-writings.ts";
+} from "./call-writers.ts";
 import { DEFAULT_THINKING } from "./grammar-roles.ts";
 import { HARMONY, MUSE_GLIMMER } from "./harmony-grammar.ts";
 import { INKLING } from "./inkling-grammar.ts";
@@ -33,7 +33,15 @@ import * as tag from "./tag-grammars.ts";
 import type { TextFormat } from "./text-format.ts";
 import type { CallMark, TextGrammar, ThinkingMarks } from "./text-grammar.ts";
 import * as token from "./token-grammars.ts";
-import { describeTools, providerToolName, plainToolName, writeCalls, writeResults, type NameOf, type TextFormatWriter } from "./write-text.ts";
+import {
+  describeTools,
+  providerToolName,
+  plainToolName,
+  writeCalls,
+  writeResults,
+  type NameOf,
+  type TextFormatWriter,
+} from "./write-text.ts";
 
 interface FormatParts {
   readonly grammar: TextGrammar;
@@ -157,7 +165,10 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
   },
   apertus: {
     grammar: json.APERTUS,
-    writer: { writeCall: ({ name, input }) => JSON.stringify({ [name]: input }), callDelimiters: ["<|tools_prefix|>[", ", ", "]<|tools_suffix|>"] },
+    writer: {
+      writeCall: ({ name, input }) => JSON.stringify({ [name]: input }),
+      callDelimiters: ["<|tools_prefix|>[", ", ", "]<|tools_suffix|>"],
+    },
   },
   gigachat: { grammar: json.GIGACHAT, writer: jsonWriter(["<|function_call|>", "\n<|function_call|>", ""]) },
   "gigachat-3.5": { grammar: token.GIGACHAT_3_5, writer: tokenTagWriter("GCML") },
@@ -262,7 +273,9 @@ const FORMAT_PARTS: ReadonlyMap<string, FormatParts> = new Map([
 ]);
 
 /** The text formats by name. `auto` reads all formats with unambiguous marks, and writes `hermes`. */
-export const TEXT_FORMATS: ReadonlyMap<string, TextFormat> = new Map(Array.from(FORMAT_PARTS, ([name, parts]) => [name, createFormat(name, parts)]));
+export const TEXT_FORMATS: ReadonlyMap<string, TextFormat> = new Map(
+  Array.from(FORMAT_PARTS, ([name, parts]) => [name, createFormat(name, parts)]),
+);
 
 /** Returns the grammar of a format. @throws ToolError `invalid_argument` for an unknown name */
 export function getGrammar(name: string): TextGrammar {

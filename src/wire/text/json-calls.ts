@@ -1,7 +1,7 @@
 /** Reads calls that are JSON objects: `{"name": …, "arguments": {…}}` in all its variants, single or in an array, after a mark or unmarked. */
-import { getOwn } from "../../core/base/own.ts";
+import { getOwn } from "../../core/base/get-own.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { readOutline, type OutlinedJson } from "../../schema/json-text/read-sure-json.ts";
+import { readOutline, type OutlinedJson } from "../../schema/json-text/read-unambiguous-json.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadCall, ReaderContext } from "./text-grammar.ts";
 import type { Reading, TextInput } from "./text-input.ts";

@@ -35,7 +35,9 @@ export const LLAMA_3: TextGrammar = {
 const unmarkedList: CallReader = function* (place, mark) {
   const { input } = place;
   const inner = yield* input.countSpaces(0, 64);
-  return yield* (input.peekArrived(inner) ?? (yield* input.peek(inner))) === "{" ? unmarkedJsonCalls(place, mark) : unmarkedPythonicCalls(place, mark);
+  return yield* (input.peekArrived(inner) ?? (yield* input.peek(inner))) === "{"
+    ? unmarkedJsonCalls(place, mark)
+    : unmarkedPythonicCalls(place, mark);
 };
 
 /** Llama 4 and other models that write calls as Python, unmarked or between tokens. */
@@ -128,7 +130,10 @@ export const TOOL_CALLS_LIST = markedJsonGrammar(["<tool_calls>"], ["</tool_call
   ],
 });
 
-export const INTERNLM_2 = markedJsonGrammar(["<|plugin|>"], ["<|action_end|>"], { before: ["<|action_start|>"], droppedMarks: ["<|im_end|>"] });
+export const INTERNLM_2 = markedJsonGrammar(["<|plugin|>"], ["<|action_end|>"], {
+  before: ["<|action_start|>"],
+  droppedMarks: ["<|im_end|>"],
+});
 
 export const APERTUS: TextGrammar = {
   calls: [{ mark: "<|tools_prefix|>", read: jsonCalls({ keyed: true }) }],

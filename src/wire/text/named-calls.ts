@@ -1,6 +1,6 @@
 /** Reads calls that begin with the tool's name and continue with its arguments as JSON. */
 import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
-import { readUnambiguousJson } from "../../schema/json-text/read-sure-json.ts";
+import { readUnambiguousJson } from "../../schema/json-text/read-unambiguous-json.ts";
 import { jsonCalls } from "./json-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReaderContext } from "./text-grammar.ts";

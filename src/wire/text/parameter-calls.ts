@@ -43,7 +43,8 @@ export function parameterCall(options: ParameterCallOptions): CallReader {
     if (name === undefined || !(yield* input.tryRead(tagEnd)) || !place.acceptsName(name)) return false;
     yield* input.skipSpace();
     const jsonEnd = yield* readJsonTag(input, options);
-    if (jsonEnd !== undefined || (yield* input.peek()) === "{") return yield* acceptJsonBody(place, name, { outside: marks.outside, jsonEnd });
+    if (jsonEnd !== undefined || (yield* input.peek()) === "{")
+      return yield* acceptJsonBody(place, name, { outside: marks.outside, jsonEnd });
     const values = new TextArguments(place, name);
     const inner = { ...marks, names: argumentNames(values.schema).all };
     let { text, marker, tag } = yield* readPart(place, marks.outside, inner);
@@ -122,7 +123,8 @@ function* readParameter(place: ReaderContext, marks: NamedMarks): Reading<ReadVa
   }
   if (marks.exact) return yield* readPlainValue(place, space, marks);
   const behind = yield* input.readWhile(/\s/u);
-  if (sections.length > 0 && (yield* input.tryRead(marks.end))) return { text: sections.join(""), marker: marks.end, tag: "", isData: true };
+  if (sections.length > 0 && (yield* input.tryRead(marks.end)))
+    return { text: sections.join(""), marker: marks.end, tag: "", isData: true };
   const begun = space + sections.map((text) => `${DATA}${text}]]>`).join("") + behind;
   return yield* readPlainValue(place, begun, marks);
 }

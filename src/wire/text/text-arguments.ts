@@ -86,7 +86,8 @@ export class TextArguments {
     const { all } = argumentNames(schema);
     for (const [key, written] of this.#values) {
       if (!WRAPPERS.has(key) || all.length === 0 || all.includes(key)) continue;
-      const value = "value" in written ? written.value : isBraced(written.text) ? (parseLooseValue(written.text) ?? written.text) : undefined;
+      const value =
+        "value" in written ? written.value : isBraced(written.text) ? (parseLooseValue(written.text) ?? written.text) : undefined;
       if (typeof value === "string" && "text" in written) return value;
       if (!isJsonObject(value)) continue;
       this.#values.delete(key);

@@ -59,7 +59,10 @@ function tokenTags(word: string, sections: readonly string[]): TextGrammar {
 }
 
 /** DeepSeek V3.2 and V4. */
-export const DEEPSEEK_DSML: TextGrammar = { ...tokenTags("DSML", ["tool_calls", "function_calls"]), droppedMarks: ["<｜end▁of▁sentence｜>"] };
+export const DEEPSEEK_DSML: TextGrammar = {
+  ...tokenTags("DSML", ["tool_calls", "function_calls"]),
+  droppedMarks: ["<｜end▁of▁sentence｜>"],
+};
 
 /** @see https://github.com/vllm-project/vllm `vllm/tool_parsers/gigachat35_tool_parser.py` (2026) */
 export const GIGACHAT_3_5: TextGrammar = { ...tokenTags("GCML", ["tool_calls"]), droppedMarks: ["<|message_sep|>", "</s>"] };

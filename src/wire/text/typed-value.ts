@@ -2,7 +2,7 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { unescapePointerStep } from "../../core/base/json-pointer.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { readUnambiguousJson } from "../../schema/json-text/read-sure-json.ts";
+import { readUnambiguousJson } from "../../schema/json-text/read-unambiguous-json.ts";
 import { wordEntries } from "../../core/base/wording.ts";
 
 /** Reads strict JSON, or unambiguous text in another notation (`True`, `'a'`); undefined if it is neither. */

@@ -1,6 +1,6 @@
 import type { Client } from "@modelcontextprotocol/client";
 import { expect, test } from "vitest";
-import { Callers } from "../../../src/engine/mcp/caller.ts";
+import { Callers } from "../../../src/engine/mcp/callers.ts";
 import { McpConnection } from "../../../src/engine/mcp/connection.ts";
 import type { Relay } from "../../../src/engine/mcp/relay.ts";
 import type { Wire } from "../../../src/engine/mcp/wire.ts";

@@ -1,7 +1,7 @@
 /** How long a server is given to end, on a clock that the test holds. A file of its own: ending quickly holds for the whole process. */
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { endServer, shortenServerGrace, startServer } from "../../../src/processes/process.ts";
+import { endServer, shortenServerGrace, startServer } from "../../../src/processes/server-process.ts";
 import { FakeClock } from "../../../src/testing/fake-ports.ts";
 
 /** Heeds neither the end of its input nor SIGTERM. */

@@ -1,6 +1,6 @@
 /** Requests for secrets are noticed however they are written; a mutator with a seed writes them in ways that no rule was made for. */
 import { describe, expect, test } from "vitest";
-import { readForm } from "../../../src/engine/mcp/form.ts";
+import { readForm } from "../../../src/engine/mcp/elicitation-form.ts";
 import { mentionsSecret } from "../../../src/engine/mcp/secret-text.ts";
 import { seededRandom } from "../../../src/core/base/seeded-random.ts";
 

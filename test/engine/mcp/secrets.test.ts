@@ -40,7 +40,9 @@ test("E12 an argument that only looks like an option keeps its neighbour", () =>
 
 test("E12 a number of tokens is no secret", () => {
   const env = { MAX_TOKENS: "16000000", BOT_TOKEN: "12345678" };
-  expect(collectSecrets({ command: "x", env, args: ["--max-tokens=16000000", "--token-limit", "16000000"] })).toEqual({ BOT_TOKEN: "12345678" });
+  expect(collectSecrets({ command: "x", env, args: ["--max-tokens=16000000", "--token-limit", "16000000"] })).toEqual({
+    BOT_TOKEN: "12345678",
+  });
   expect(collectSecrets({ url: "https://example.com/?max_tokens=16000000", headers: { "X-Max-Tokens": "16000000" } })).toEqual({});
 });
 

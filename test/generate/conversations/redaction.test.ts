@@ -71,7 +71,9 @@ describe("issue 16.4 redaction", () => {
 
   test("addresses and numbers that are set apart for examples are nobody's", () => {
     expect([findEmails("ada@example.com"), findPhones("+1-555-0123"), findPhones("2026-01-01 10:00 192.168.10.12")]).toEqual([[], [], []]);
-    expect([findEmails("ada@firm.co.uk").length, findPhones("+49 170 1234567").length, findPhones("(212) 456-7890").length]).toEqual([1, 1, 1]);
+    expect([findEmails("ada@firm.co.uk").length, findPhones("+49 170 1234567").length, findPhones("(212) 456-7890").length]).toEqual([
+      1, 1, 1,
+    ]);
   });
 
   test("an id is not replaced inside longer ones, nor inside of numbers, and keeps its form", () => {

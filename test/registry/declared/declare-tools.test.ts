@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { testInCI } from "../../test-in-ci.ts";
 import { declareTools, type DeclaredTool } from "../../../src/registry/declared/declare-tools.ts";
-import { formatType } from "../../../src/registry/declared/type-text.ts";
+import { formatType } from "../../../src/registry/declared/format-type.ts";
 
 const declared = (name: string, more: Partial<DeclaredTool> = {}): DeclaredTool => ({ name, description: "", inputSchema: {}, ...more });
 

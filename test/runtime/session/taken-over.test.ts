@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { ApprovalSettings } from "../../../src/policy/approval/approval.ts";
+import type { ApprovalSettings } from "../../../src/policy/approval/approval-gate.ts";
 import type { ApprovalRecord } from "../../../src/core/approval-store.ts";
 import { pure } from "../../../src/core/effects.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";

@@ -4,7 +4,7 @@ import { Keys, openServerAccess, staticToken } from "haft/server";
 import { expect, onTestFinished, test } from "vitest";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { readAudit, type AuditEntry, type AuditOptions } from "../../../src/server/auth/audit.ts";
-import { removeExpiredSessions } from "../../../src/server/forget-sessions.ts";
+import { removeExpiredSessions } from "../../../src/server/remove-expired-sessions.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { TASKS, raw, rawResponse } from "../mcp-raw.ts";
 import { TOKEN, startApi, type ApiServer } from "./api-server.ts";

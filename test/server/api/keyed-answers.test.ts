@@ -1,7 +1,7 @@
 /** Keyed requests whose session begins between the look at it and the work. */
 import { FakeClock } from "haft/testing";
 import { expect, test } from "vitest";
-import { TextResponse } from "../../../src/server/http/whole-answer.ts";
+import { TextResponse } from "../../../src/server/http/text-response.ts";
 import { KeyedAnswers } from "../../../src/server/api/requests/keyed-answers.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 

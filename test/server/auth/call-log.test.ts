@@ -4,7 +4,7 @@ import type { AuditedCall } from "../../../src/core/access-store.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { CallLog } from "../../../src/server/auth/call-log.ts";
 import { readAudit } from "../../../src/server/auth/audit.ts";
-import { copyCallsToAudit } from "../../../src/server/auth/keep-calls.ts";
+import { copyCallsToAudit } from "../../../src/server/auth/copy-calls-to-audit.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { tool } from "../../runtime/bench-runtime.ts";

@@ -5,7 +5,13 @@ import type { AccessStore } from "../../../src/core/access-store.ts";
 import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { Keys, type NewKey } from "../../../src/server/auth/keys.ts";
-import { markHeadOnly, combineAuthenticators, authenticateSender, type Authenticator, type Principal } from "../../../src/server/auth/principal.ts";
+import {
+  markHeadOnly,
+  combineAuthenticators,
+  authenticateSender,
+  type Authenticator,
+  type Principal,
+} from "../../../src/server/auth/principal.ts";
 import { staticToken } from "../../../src/server/auth/static-token.ts";
 import { localStore } from "../../store/local-store.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
@@ -200,7 +206,9 @@ test("E04 an authenticator that was made of another one decides by its own funct
   expect(await authenticateSender({ ...inner, authenticate: nobody }, head)).toBeUndefined();
   const guest: Authenticator = { authenticate: async () => maker("guest") };
   expect((await authenticateSender(combineAuthenticators(guest, inner), head))?.id).toBe("guest");
-  expect((await authenticateSender(combineAuthenticators(inner, markHeadOnly({ authenticate: nobody, authenticateHead: nobody })), head))?.id).toBe("local");
+  expect(
+    (await authenticateSender(combineAuthenticators(inner, markHeadOnly({ authenticate: nobody, authenticateHead: nobody })), head))?.id,
+  ).toBe("local");
 });
 
 function headOf(token: string): HeadRequest {

@@ -9,7 +9,7 @@
 import { createInterface } from "node:readline";
 import pg from "pg";
 import { defineTool } from "../../../src/registry/define-tool.ts";
-import { ExclusiveAgent } from "../../../src/cli/open/held-agent.ts";
+import { ExclusiveAgent } from "../../../src/cli/open/exclusive-agent.ts";
 import { createAgent } from "../../../src/compose/agent.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { defineTool } from "../../../src/registry/define-tool.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
-import { ExclusiveAgent } from "../../../src/cli/open/held-agent.ts";
+import { ExclusiveAgent } from "../../../src/cli/open/exclusive-agent.ts";
 import { createAgent, type Agent } from "../../../src/compose/agent.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";

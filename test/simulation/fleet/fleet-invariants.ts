@@ -1,5 +1,5 @@
 /** Looks at everything that is committed, and at every answer that is given, whichever node it comes from. */
-import { wasBlockedByStore } from "../../../src/core/kept-from-starting.ts";
+import { wasBlockedByStore } from "../../../src/core/not-started-error.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../../../src/core/recording/read-event.ts";
 import type { ToolResult } from "../../../src/core/result.ts";

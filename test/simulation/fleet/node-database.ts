@@ -74,7 +74,9 @@ function connect({ node, clock, link, sabotage }: NodeStoreParts): SqlConnection
     lastSequence: sql<number | null>`(select seq from sqlite_sequence where name = 'haft_event')`,
     randomText: sql<string>`haft_random()`,
     explain: (thrown, doing) =>
-      isConnectionLost(thrown) || isPostgresBusy(thrown) ? explainPostgres(thrown, `${place} ${doing}`) : explainSqlite(thrown, `${place} ${doing}`),
+      isConnectionLost(thrown) || isPostgresBusy(thrown)
+        ? explainPostgres(thrown, `${place} ${doing}`)
+        : explainSqlite(thrown, `${place} ${doing}`),
     isDamageError: () => false,
     isLockBusy: isPostgresBusy,
     isKeyTaken: isSqliteKeyTaken,

@@ -6,7 +6,7 @@ import { openPostgresDatabase } from "../../../src/store/postgres/postgres-datab
 import { createPostgresPool } from "../../../src/store/postgres/postgres-pool.ts";
 import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
-import { createPostgresStore } from "../../../src/store/postgres/store-in-postgres.ts";
+import { createPostgresStore } from "../../../src/store/postgres/create-postgres-store.ts";
 import { messageEvent, messageEvents } from "../../../src/testing/store-case.ts";
 import { tool } from "../../runtime/bench-runtime.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";

@@ -7,7 +7,7 @@ import { checkStore } from "../../../src/store/upkeep/check-store.ts";
 import { COPIED_TABLES, LEFT_TABLES, copyStore } from "../../../src/store/upkeep/copy-store.ts";
 import { withCopyTarget, withConnection } from "../../../src/store/upkeep/copy-target.ts";
 import { expectedShape } from "../../../src/store/upkeep/schema-drift.ts";
-import type { UpkeepOptions } from "../../../src/store/upkeep/upkeep-work.ts";
+import type { UpkeepOptions } from "../../../src/store/upkeep/upkeep-options.ts";
 import { messageEvents } from "../../../src/testing/store-case.ts";
 import { temporaryFile } from "../temporary-file.ts";
 import { LONG_TEXT, ODD_IDS, PICTURE, SUBJECTS, append, fill, inFile, inFiles, type Kept, type KeptMaker } from "./kept-store.ts";

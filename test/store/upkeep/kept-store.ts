@@ -10,7 +10,7 @@ import { checkPostgresSettings } from "../../../src/store/postgres/postgres-sett
 import { openPostgresDatabase } from "../../../src/store/postgres/postgres-database.ts";
 import { postgresStore } from "../../../src/store/postgres-store.ts";
 import type { SqlConnection } from "../../../src/store/sql/sql-connection.ts";
-import { createPostgresStore } from "../../../src/store/postgres/store-in-postgres.ts";
+import { createPostgresStore } from "../../../src/store/postgres/create-postgres-store.ts";
 import { messageEvents } from "../../../src/testing/store-case.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 import { localStore } from "../local-store.ts";

@@ -7,7 +7,7 @@ import { ToolError } from "../../../core/error.ts";
 import type { StoredApprovals } from "../../../policy/approval/stored-approvals.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { answererName, findApproval, callText, parseExpiry, withInbox } from "./approval-words.ts";
+import { answererName, findApproval, callText, parseExpiry, withInbox } from "./approval-text.ts";
 
 export const allowApproval: Command = {
   name: "approvals allow",

@@ -3,10 +3,10 @@ import type { ApprovalRule } from "../../../core/approval-store.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { formatTime } from "../sessions/session-words.ts";
+import { formatTime } from "../sessions/format-time.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 import { printList } from "../../print/print-list.ts";
-import { answererName, parseExpiry, withInbox } from "./approval-words.ts";
+import { answererName, parseExpiry, withInbox } from "./approval-text.ts";
 
 export const approvalRules: Command = {
   name: "approvals rules",

@@ -4,11 +4,11 @@ import { didYouMean } from "../../../core/base/near-names.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { formatTime } from "../sessions/session-words.ts";
+import { formatTime } from "../sessions/format-time.ts";
 import { toOneLine, safeText } from "../../terminal/terminal-text.ts";
 import { countColumns, padColumns } from "../../terminal/text-width.ts";
 import { printList } from "../../print/print-list.ts";
-import { callText, STATUS_STYLES, withInbox } from "./approval-words.ts";
+import { callText, STATUS_STYLES, withInbox } from "./approval-text.ts";
 
 const DEFAULT_LIMIT = 20;
 const LEAST_WIDTH = 40;

@@ -2,9 +2,9 @@
 import type { ApprovalPreview } from "../../../core/approval-preview.ts";
 import type { ApprovalRecord } from "../../../core/approval-store.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { formatTime } from "../sessions/session-words.ts";
+import { formatTime } from "../sessions/format-time.ts";
 import { safeJson, safeText, wrap } from "../../terminal/terminal-text.ts";
-import { findApproval, STATUS_STYLES, withInbox } from "./approval-words.ts";
+import { findApproval, STATUS_STYLES, withInbox } from "./approval-text.ts";
 import { previewLines } from "./preview-lines.ts";
 import { lineWidth } from "../../terminal/text-width.ts";
 

@@ -5,7 +5,7 @@ import type { HaftConfig } from "../../../config/haft-config.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { createChatPrompt, pinnedTools } from "./chat-tools.ts";
-import type { ChosenModel } from "./chosen-model.ts";
+import type { ChosenModel } from "./choose-model.ts";
 
 interface AgentConfiguration {
   readonly chosen: ChosenModel;

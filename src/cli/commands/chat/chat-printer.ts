@@ -95,7 +95,9 @@ export class ChatPrinter {
   /** Prints the message of a trigger. */
   #printTriggerMessage(id: string, content: SessionMessage["content"]): void {
     const start = `trigger ${safeText(id)}: `;
-    this.#printAside(`${start}${toOneLine(typeof content === "string" ? content : safeJson(content), this.#events.width - start.length - 4)}`);
+    this.#printAside(
+      `${start}${toOneLine(typeof content === "string" ? content : safeJson(content), this.#events.width - start.length - 4)}`,
+    );
   }
 
   printNote(text: string): void {

@@ -22,7 +22,9 @@ export interface JobsOffer {
 export function addJobTools(registry: Registry, { isOffered, triggers }: JobsOffer): void {
   const tools = registry.list();
   const hasOwn = tools.some(({ toolset }) => toolset.name === "jobs");
-  const mayRunInBackground = tools.some(({ tool, settings }) => isOffered || (tool.mode ?? "direct") !== "direct" || settings.promoteAfterMs > 0);
+  const mayRunInBackground = tools.some(
+    ({ tool, settings }) => isOffered || (tool.mode ?? "direct") !== "direct" || settings.promoteAfterMs > 0,
+  );
   if (!hasOwn && mayRunInBackground) registry.addToolset(jobsToolset(triggers === undefined ? {} : { triggers }));
 }
 

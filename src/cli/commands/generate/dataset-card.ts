@@ -8,8 +8,8 @@ import type { GenerationSummary } from "../../../generate/conversations/generati
 import type { TrajectoryFormat } from "../../../generate/conversations/trajectory-formats.ts";
 import { readTextFile } from "../../../documents/read-text-file.ts";
 import { writeFileAtomically } from "../../input/write-file.ts";
-import { formatNumber } from "./generation-words.ts";
-import { systemErrorCode } from "../../../core/base/system-code.ts";
+import { formatNumber } from "./generation-text.ts";
+import { systemErrorCode } from "../../../core/base/system-error-code.ts";
 
 /** Marks a card that this command wrote, and may replace. */
 const MARK = "# Written by haft generate, and again whenever it continues. Copy it under another name to change it.";
@@ -114,7 +114,11 @@ function answerLines({ answers, statuses, tools, parallelMessages, checks, faile
     "",
     ...table(
       ["found", "count"],
-      [...found, ["conversations that broke off with an error", formatNumber(failed)], ["messages with several calls", formatNumber(parallelMessages)]],
+      [
+        ...found,
+        ["conversations that broke off with an error", formatNumber(failed)],
+        ["messages with several calls", formatNumber(parallelMessages)],
+      ],
     ),
   ];
 }

@@ -17,7 +17,7 @@ import { readTemplates } from "../../../generate/conversations/read-templates.ts
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import type { CommandContext } from "../../command.ts";
 import { readInput } from "../../input/read-input.ts";
-import { chooseModel } from "../chat/chosen-model.ts";
+import { chooseModel } from "../chat/choose-model.ts";
 
 const DEFAULT_COUNT = 10;
 

@@ -7,21 +7,21 @@ import { generateConversations, type GenerateOptions } from "../../../generate/c
 import type { GenerationProgress, GenerationSummary } from "../../../generate/conversations/generation-summary.ts";
 import { type VirtualClock, virtualClock } from "../../../generate/conversations/virtual-clock.ts";
 import type { CommandContext } from "../../command.ts";
-import { waitForDrain } from "../../terminal/drained.ts";
+import { waitForDrain } from "../../terminal/wait-for-drain.ts";
 import { TRAJECTORY_FORMATS } from "../../../generate/conversations/trajectory-formats.ts";
 import { parseChoice } from "../../command-line.ts";
 import type { ConversationPlan } from "../../../generate/conversations/conversation-plan.ts";
 import { cardFileOf, checkCardFile, writeCard } from "./dataset-card.ts";
 import { createPlan, readTemplateFile, answersInstantly, type Material } from "./generation-plan.ts";
 import { usesRecordings, recordingSources, parseRedaction, sessionSources } from "./recorded-sources.ts";
-import { progressText, summaryLines } from "./generation-words.ts";
+import { progressText, summaryLines } from "./generation-text.ts";
 import { withRuntime, type OpenRuntime, type WithRuntimeOptions } from "../../open/open-runtime.ts";
 import { withStore } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
-import { checkOutputPaths } from "../../input/refuse-inputs.ts";
+import { checkOutputPaths } from "../../input/check-output-paths.ts";
 import { safeJsonText, safeText } from "../../terminal/terminal-text.ts";
-import { testFilePath } from "../../../generate/conversations/trajectory-parts.ts";
+import { testFilePath } from "../../../generate/conversations/dataset-files.ts";
 
 export async function runGenerate(context: CommandContext): Promise<number> {
   const { out, format = "neutral" } = context.options;

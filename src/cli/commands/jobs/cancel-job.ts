@@ -2,12 +2,12 @@
 import { systemPorts } from "../../../core/system-ports.ts";
 import type { JobKey, StoredJob } from "../../../core/job-store.ts";
 import type { Store } from "../../../core/store.ts";
-import { sleep } from "../../../processes/pause.ts";
+import { sleep } from "../../../processes/sleep.ts";
 import { cancelStoredJob } from "../../../runtime/stored-jobs.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { reloadJob, findJob } from "./job-words.ts";
+import { reloadJob, findJob } from "./job-text.ts";
 
 /** How long to wait for the process that runs the job, in milliseconds. */
 const MAX_CANCEL_WAIT_MS = 5_000;
@@ -38,7 +38,8 @@ async function cancel(context: CommandContext, store: Store): Promise<void> {
   const { id, sessionId } = await findJob(context, store);
   const at = systemPorts.clock.wallTime();
   const outcome = await cancelStoredJob(store, { id, sessionId }, { reason: REASON, at });
-  const job = outcome === "asked" ? await waitForCancellation(context, store, { id, sessionId }) : await reloadJob({ id, sessionId }, store);
+  const job =
+    outcome === "asked" ? await waitForCancellation(context, store, { id, sessionId }) : await reloadJob({ id, sessionId }, store);
   const { state, endedAt, openedBy } = job;
   if (options.json) return out.writeJson({ id, sessionId, state });
   const name = safeText(id);

@@ -4,13 +4,13 @@ import type { SessionEvent } from "../../../core/event.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import type { JobKey, StoredJob } from "../../../core/job-store.ts";
 import type { Store } from "../../../core/store.ts";
-import { sleep } from "../../../processes/pause.ts";
+import { sleep } from "../../../processes/sleep.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { waitForDrain } from "../../terminal/drained.ts";
+import { waitForDrain } from "../../terminal/wait-for-drain.ts";
 import { withStore } from "../../open/open-store.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 import { JobLog } from "./job-log.ts";
-import { STATE_STYLES, reloadJob, findJob, abandonedJobError } from "./job-words.ts";
+import { STATE_STYLES, reloadJob, findJob, abandonedJobError } from "./job-text.ts";
 
 const POLL_MS = 250;
 

@@ -7,11 +7,11 @@ import { systemPorts } from "../../../core/system-ports.ts";
 import { listStoredJobs } from "../../../runtime/list-stored-jobs.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
-import { formatTime } from "../sessions/session-words.ts";
+import { formatTime } from "../sessions/format-time.ts";
 import { columnWidth, formatDuration, toOneLine, safeText } from "../../terminal/terminal-text.ts";
 import { countColumns, padColumns } from "../../terminal/text-width.ts";
 import { printList } from "../../print/print-list.ts";
-import { STATE_STYLES } from "./job-words.ts";
+import { STATE_STYLES } from "./job-text.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_COLUMN = 40;

@@ -4,11 +4,11 @@ import type { StoredJob } from "../../../core/job-store.ts";
 import type { ToolResult } from "../../../core/result.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
-import { formatTime } from "../sessions/session-words.ts";
+import { formatTime } from "../sessions/format-time.ts";
 import { resultLines } from "../../print/print-result.ts";
 import { formatDuration, toOneLine, safeText, wrap } from "../../terminal/terminal-text.ts";
 import { JobLog } from "./job-log.ts";
-import { STATE_STYLES, findJob } from "./job-words.ts";
+import { STATE_STYLES, findJob } from "./job-text.ts";
 import { lineWidth } from "../../terminal/text-width.ts";
 
 const MAX_OUTPUT_CHARS = 2_000;

@@ -4,12 +4,12 @@ import { systemPorts } from "../../../core/system-ports.ts";
 import type { StoredJob } from "../../../core/job-store.ts";
 import type { ToolResult } from "../../../core/result.ts";
 import type { Store } from "../../../core/store.ts";
-import { sleep } from "../../../processes/pause.ts";
+import { sleep } from "../../../processes/sleep.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { printAnswer } from "../../print/print-answer.ts";
 import { JobLog } from "./job-log.ts";
-import { reloadJob, findJob, abandonedJobError } from "./job-words.ts";
+import { reloadJob, findJob, abandonedJobError } from "./job-text.ts";
 
 const POLL_MS = 250;
 

@@ -6,7 +6,7 @@ import { SCOPES, type Scope } from "../../../server/auth/principal.ts";
 import type { Command } from "../../command.ts";
 import { parseChoice } from "../../command-line.ts";
 import { withStore } from "../../open/open-store.ts";
-import { formatTime } from "../sessions/session-words.ts";
+import { formatTime } from "../sessions/format-time.ts";
 import { parseTimeSpan } from "./time-span.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 

@@ -5,7 +5,7 @@ import { Keys } from "../../../server/auth/keys.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { printList } from "../../print/print-list.ts";
-import { formatTime } from "../sessions/session-words.ts";
+import { formatTime } from "../sessions/format-time.ts";
 import { columnWidth, toOneLine, safeText } from "../../terminal/terminal-text.ts";
 import { countColumns, padColumns } from "../../terminal/text-width.ts";
 

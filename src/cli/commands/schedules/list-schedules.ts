@@ -1,7 +1,7 @@
 /** `haft schedules list`: the schedules of the most recently used sessions. */
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
-import { formatTime } from "../sessions/session-words.ts";
+import { formatTime } from "../sessions/format-time.ts";
 import { columnWidth, toOneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
 import { countColumns, padColumns } from "../../terminal/text-width.ts";
 import { plural } from "../../../core/base/wording.ts";

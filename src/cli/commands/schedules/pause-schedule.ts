@@ -7,7 +7,7 @@ import { pauseStoredTrigger } from "../../../runtime/stored-triggers.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { TOKEN_VARIABLE } from "../../open/server-access-options.ts";
-import { formatTime } from "../sessions/session-words.ts";
+import { formatTime } from "../sessions/format-time.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 import { findSchedules, findNamedSchedule, type ScheduleSource, type StoredSchedule } from "./stored-schedules.ts";
 

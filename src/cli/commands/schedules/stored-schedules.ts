@@ -12,7 +12,7 @@ import { NOT_DECLARED } from "../../../triggers/session-triggers.ts";
 import { createTriggers } from "../../../triggers/triggers.ts";
 import type { CommandContext } from "../../command.ts";
 import { withSession } from "../../open/open-store.ts";
-import { quoteForShell } from "../../../core/base/shell-word.ts";
+import { quoteForShell } from "../../../core/base/quote-for-shell.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 
 /** Maximum number of sessions that are searched, the most recently used first. */

@@ -24,7 +24,9 @@ export const checkSessions: Command = {
       const check = new SessionChecker(context, store);
       if (id === undefined) for await (const session of allSessions(store)) await check.checkSession(session, { own: true });
       else
-        await withSession(store, id, async () => check.checkSession((await findSession(store, id)) ?? (await readUnlisted(store, id)), { own: false }));
+        await withSession(store, id, async () =>
+          check.checkSession((await findSession(store, id)) ?? (await readUnlisted(store, id)), { own: false }),
+        );
       return check.printConclusion();
     });
   },
@@ -90,7 +92,9 @@ class SessionChecker {
     }
     const mark = damage === undefined ? out.paint("green", "✓") : out.paint("red", "✗");
     const shared = parent === undefined ? "" : ` behind ${plural(parent.length, "event")} of ${safeText(parent.sessionId)}`;
-    out.print(`${mark} ${toOneLine(sessionId, Infinity)}  ${plural(events, "event")}${damage === undefined ? shared : ` before the damage`}`);
+    out.print(
+      `${mark} ${toOneLine(sessionId, Infinity)}  ${plural(events, "event")}${damage === undefined ? shared : ` before the damage`}`,
+    );
     if (damage !== undefined) out.print(`    ${out.paint("red", toOneLine(damage, Math.max(40, out.width - 4)))}`);
   }
 }

@@ -12,11 +12,11 @@ import { toGeminiContents } from "../../../wire/gemini-conversation.ts";
 import { toOpenAiMessages } from "../../../wire/openai-conversation.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { parseChoice } from "../../command-line.ts";
-import { waitForDrain } from "../../terminal/drained.ts";
+import { waitForDrain } from "../../terminal/wait-for-drain.ts";
 import { warn } from "../../open/open-runtime.ts";
 import { withSession, withStore } from "../../open/open-store.ts";
 import { Progress, withProgress } from "../../terminal/progress.ts";
-import { checkOutputPaths } from "../../input/refuse-inputs.ts";
+import { checkOutputPaths } from "../../input/check-output-paths.ts";
 import { safeJson, safeJsonText, safeText } from "../../terminal/terminal-text.ts";
 import { writeFileAtomically } from "../../input/write-file.ts";
 

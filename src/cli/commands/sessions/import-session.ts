@@ -29,7 +29,9 @@ export const importSession: Command = {
     const [file = ""] = context.args;
     const { id } = context.options;
     const done = await withStore(context, { readOnly: false, create: true }, (store) =>
-      importRecording(store, readWithProgress(context, file), id === undefined ? {} : { id }).catch((thrown: unknown) => rethrowWithFile(thrown, file)),
+      importRecording(store, readWithProgress(context, file), id === undefined ? {} : { id }).catch((thrown: unknown) =>
+        rethrowWithFile(thrown, file),
+      ),
     );
     const name = safeText(done.sessionId);
     const text = done.isNew

@@ -6,7 +6,7 @@ import { withStore } from "../../open/open-store.ts";
 import { countColumns, padColumns } from "../../terminal/text-width.ts";
 import { columnWidth, toOneLine, safeText } from "../../terminal/terminal-text.ts";
 import { printList } from "../../print/print-list.ts";
-import { formatTime } from "./session-words.ts";
+import { formatTime } from "./format-time.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_ID_WIDTH = 40;

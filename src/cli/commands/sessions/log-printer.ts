@@ -5,7 +5,7 @@ import { plural } from "../../../core/base/wording.ts";
 import { EventPrinter } from "../../print/print-event.ts";
 import { printMessage } from "../../print/print-message.ts";
 import { safeText, type Screen } from "../../terminal/terminal-text.ts";
-import { formatTime } from "./session-words.ts";
+import { formatTime } from "./format-time.ts";
 
 type RoundEnd = Extract<SessionEvent, { readonly type: "round-end" }>;
 type CallStart = Extract<SessionEvent, { readonly type: "call-start" }>;

@@ -8,7 +8,7 @@ import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { findSession, withSession, withStore } from "../../open/open-store.ts";
 import { safeJson, safeText } from "../../terminal/terminal-text.ts";
-import { formatTime } from "./session-words.ts";
+import { formatTime } from "./format-time.ts";
 
 export const removeSession: Command = {
   name: "sessions remove",

@@ -1,7 +1,7 @@
 /** `haft sessions resume`: gives interrupted calls their results. */
 import type { RuntimeEvent } from "../../../core/event.ts";
 import { createPersonApprover } from "../../terminal/ask-person.ts";
-import { resumeStoredSession } from "../../open/begin-session.ts";
+import { resumeStoredSession } from "../../open/open-session.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { InterruptedCalls } from "../../open/interrupted-calls.ts";
 import { withRuntime } from "../../open/open-runtime.ts";

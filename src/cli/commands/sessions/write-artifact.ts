@@ -8,7 +8,7 @@ import type { ArtifactStore } from "../../../core/artifact.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { readConfig } from "../../open/open-runtime.ts";
 import { withStore } from "../../open/open-store.ts";
-import { checkOutputPaths } from "../../input/refuse-inputs.ts";
+import { checkOutputPaths } from "../../input/check-output-paths.ts";
 import { safeJson, safeText } from "../../terminal/terminal-text.ts";
 import { writeFileAtomically } from "../../input/write-file.ts";
 

@@ -4,7 +4,7 @@ import type { Command } from "../../command.ts";
 import { resolveStorePlace } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { withStoreConnection, formatPlace } from "./store-work.ts";
+import { withStoreConnection, formatPlace } from "./store-connection.ts";
 
 export const checkStoreCommand: Command = {
   name: "store check",

@@ -6,7 +6,7 @@ import type { Command, CommandContext } from "../../command.ts";
 import { parseStorePlace, resolveStorePlace } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { formatPlace } from "./store-work.ts";
+import { formatPlace } from "./store-connection.ts";
 
 /** How long a transaction may be idle, in milliseconds, while the other store is read, written or verified. */
 const IDLE_MS = 86_400_000;

@@ -7,7 +7,7 @@ import type { StoreLocation } from "../../../store/connect-store.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { resolveStorePlace } from "../../open/open-store.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { withStoreConnection, formatPlace } from "./store-work.ts";
+import { withStoreConnection, formatPlace } from "./store-connection.ts";
 
 export const migrateStoreCommand: Command = {
   name: "store migrate",

@@ -9,7 +9,7 @@ import { parseTimeSpan } from "../keys/time-span.ts";
 import { resolveStorePlace } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { withStoreConnection, formatPlace } from "./store-work.ts";
+import { withStoreConnection, formatPlace } from "./store-connection.ts";
 
 const WORDS: Readonly<Record<PrunedPart, string>> = {
   jobs: "job",

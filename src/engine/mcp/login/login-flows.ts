@@ -1,8 +1,8 @@
 /** Serialises the changes to the logins of a server: two at once could register two clients, or store a login that the other deleted. */
 import type { FetchLike } from "@modelcontextprotocol/client";
 import type { Clock } from "../../../core/ports.ts";
-import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
-import { withTimeLimit } from "../../../processes/pause.ts";
+import { rejectOnAbort } from "../../../core/base/reject-on-abort.ts";
+import { withTimeLimit } from "../../../processes/sleep.ts";
 
 /** Longest time a flow may take, including the wait for earlier ones, in milliseconds. */
 const FLOW_TIMEOUT_MS = 30_000;

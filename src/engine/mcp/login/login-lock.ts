@@ -1,9 +1,9 @@
 /** A lock file for one process at a time, so that two processes do not use the same refresh token. */
 import { open, readFile, rm, stat } from "node:fs/promises";
-import { systemErrorCode } from "../../../core/base/system-code.ts";
+import { systemErrorCode } from "../../../core/base/system-error-code.ts";
 import type { Clock } from "../../../core/ports.ts";
 import { createSecret } from "../../../net/secret.ts";
-import { sleep } from "../../../processes/pause.ts";
+import { sleep } from "../../../processes/sleep.ts";
 
 /** Age of an abandoned lock file, in milliseconds: longer than any flow may take, so its process has ended without removing it. */
 const STALE_MS = 60_000;

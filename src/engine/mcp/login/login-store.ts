@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
-import { systemErrorCode } from "../../../core/base/system-code.ts";
+import { systemErrorCode } from "../../../core/base/system-error-code.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import { readTextFile } from "../../../documents/read-text-file.ts";
 import { replaceFile } from "../../../documents/replace-file.ts";

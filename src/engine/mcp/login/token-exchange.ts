@@ -2,9 +2,9 @@
 import type { AuthProvider, OAuthClientProvider, StoredOAuthTokens } from "@modelcontextprotocol/client";
 import { causesOf } from "../../../core/base/causes.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
-import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../../core/base/reject-on-abort.ts";
 import type { Clock } from "../../../core/ports.ts";
-import { withTimeLimit } from "../../../processes/pause.ts";
+import { withTimeLimit } from "../../../processes/sleep.ts";
 import type { McpTokenExchangeAuth } from "../options.ts";
 import { refusedTokenOf } from "../refused-token.ts";
 import { fetchWithSignal } from "./login-flows.ts";
@@ -16,7 +16,13 @@ type TokenExchange = Omit<McpTokenExchangeAuth, "type" | "listWith">;
 const GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 /** @see https://www.rfc-editor.org/rfc/rfc8693#section-2.2.2 */
-const REFUSAL_CODES: ReadonlySet<unknown> = new Set(["invalid_grant", "invalid_request", "invalid_target", "invalid_scope", "access_denied"]);
+const REFUSAL_CODES: ReadonlySet<unknown> = new Set([
+  "invalid_grant",
+  "invalid_request",
+  "invalid_target",
+  "invalid_scope",
+  "access_denied",
+]);
 /** How long before its expiry a token is replaced, so that it is still valid when it arrives, in milliseconds. */
 const RENEW_EARLY_MS = 10_000;
 /** A refusal within this time after a renewal, in milliseconds, is that of a request with the old token. */
@@ -74,7 +80,9 @@ export class ExchangedTokens implements AuthProvider {
         await rejectOnAbort(sdk.auth(this.#provider, { serverUrl: url, fetchFn: requests.fetch }), signal);
       } catch (thrown: unknown) {
         const { fault } = requests;
-        throw fault === undefined ? toRefusalError(thrown) : tokenError("The token of the user could not be exchanged", fault, { cause: thrown });
+        throw fault === undefined
+          ? toRefusalError(thrown)
+          : tokenError("The token of the user could not be exchanged", fault, { cause: thrown });
       }
     });
     this.#renewedAt = this.#clock.now();

@@ -1,7 +1,7 @@
 /** The logins of users to MCP servers that require each user to log in: begins, ends, renews and revokes them. */
 import type { AuthProvider, FetchLike } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../../core/error.ts";
-import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../../core/base/reject-on-abort.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import { createRedactor, type Redact } from "../../../core/base/redact.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
@@ -210,7 +210,8 @@ export class UserLogins {
     if (withheld !== undefined) throw scopeNotGrantedError(key, withheld);
     if (!this.acceptsLogins) return undefined;
     return (
-      this.findPending(key) ?? (await this.#startLogin(key, server, { token: tokens.access_token, challenge: { scope: wanted }, isNarrow: true }))
+      this.findPending(key) ??
+      (await this.#startLogin(key, server, { token: tokens.access_token, challenge: { scope: wanted }, isNarrow: true }))
     );
   }
 

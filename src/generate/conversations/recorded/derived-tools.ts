@@ -75,7 +75,9 @@ export class DerivedTools {
   #tools: ReadonlyMap<string, ModelTool> | undefined;
 
   addCalls(messages: readonly ModelMessage[]): void {
-    const unknownCalls = new Set(messages.flatMap((message) => (message.role === "result" && isUnknownTool(message.result) ? [message.callId] : [])));
+    const unknownCalls = new Set(
+      messages.flatMap((message) => (message.role === "result" && isUnknownTool(message.result) ? [message.callId] : [])),
+    );
     for (const message of messages) {
       if (message.role !== "call" || unknownCalls.has(message.callId)) continue;
       const { name } = message.call;

@@ -4,7 +4,7 @@ import { OWN_NAMESPACE, splitName } from "../../../core/call.ts";
 import type { ModelMessage } from "../../../core/message.ts";
 import type { ModelTool } from "../../../core/model.ts";
 import type { Registry } from "../../../registry/registry.ts";
-import { FaultPlayer } from "./play-faults.ts";
+import { FaultPlayer } from "./fault-player.ts";
 import { classifyEnd, getLastTurn } from "./recorded-conversation.ts";
 import type { RecordedPlan } from "./recorded-plan.ts";
 import { RecordedSet } from "./recorded-set.ts";

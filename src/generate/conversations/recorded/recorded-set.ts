@@ -159,7 +159,10 @@ function hashMessages(messages: readonly ModelMessage[]): string {
 }
 
 /** Lists what was found and where, never the values. */
-function sensitiveDataError(refused: readonly { readonly name: string; readonly found: readonly SensitiveValue[] }[], { redact }: RecordedPlan): ToolError {
+function sensitiveDataError(
+  refused: readonly { readonly name: string; readonly found: readonly SensitiveValue[] }[],
+  { redact }: RecordedPlan,
+): ToolError {
   const all = refused.flatMap(({ name, found }) => found.map(({ what, message }) => `${name}: ${what} in message ${message}`));
   const more = all.length > MAX_LISTED ? [`and ${all.length - MAX_LISTED} more`] : [];
   const found = plural(refused.length, "recording");

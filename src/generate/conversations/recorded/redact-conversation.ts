@@ -207,7 +207,8 @@ class Redactor {
     this.#replacements = new ReplacementDraws(random, [...names, ...[...names].flatMap(splitPersonName), ...ids, ...reserved]);
     this.#secrets = kinds.has("secrets") ? [...secrets].toSorted((one, other) => other.length - one.length) : [];
     this.#ids = kinds.has("ids") ? ids : new Set();
-    if (kinds.has("names")) for (const name of names) for (const value of [name, ...splitPersonName(name)]) this.#addKnownText(value, "names");
+    if (kinds.has("names"))
+      for (const name of names) for (const value of [name, ...splitPersonName(name)]) this.#addKnownText(value, "names");
     for (const value of this.#ids) this.#addKnownText(value, "ids");
     for (const values of this.#values.values()) values.sort((one, other) => other.value.length - one.value.length);
   }
@@ -300,7 +301,8 @@ class Redactor {
     const replace = (find: (text: string) => readonly SensitiveRange[], draw: (value: string) => string): void => {
       pieces = pieces.flatMap((piece) => (piece.isDone ? [piece] : replaceMatches(piece.text, find(piece.text), draw)));
     };
-    for (const secret of this.#secrets) if (text.includes(secret)) replace(findOccurrences(secret), (value) => this.#replacements.replaceSecret(value));
+    for (const secret of this.#secrets)
+      if (text.includes(secret)) replace(findOccurrences(secret), (value) => this.#replacements.replaceSecret(value));
     if (this.#kinds.has("secrets")) replace(findSecrets, (value) => this.#replacements.replaceSecret(value));
     if (this.#kinds.has("emails")) replace(findEmails, (value) => this.#replacements.replaceEmail(value));
     if (this.#kinds.has("phones")) replace(findPhones, (value) => this.#replacements.replacePhone(value));
@@ -341,7 +343,10 @@ class Redactor {
 const WORD = /[\p{L}\p{N}]+/gu;
 const WORD_CHARACTER = /[\p{L}\p{N}]/u;
 
-function isPartOfWord(text: string, { start, end, value }: { readonly start: number; readonly end: number; readonly value: string }): boolean {
+function isPartOfWord(
+  text: string,
+  { start, end, value }: { readonly start: number; readonly end: number; readonly value: string },
+): boolean {
   if (WORD_CHARACTER.test(value.at(-1) ?? "") && WORD_CHARACTER.test(text.charAt(end))) return true;
   if (WORD_CHARACTER.test(value.charAt(0)) && WORD_CHARACTER.test(text.charAt(start - 1))) return true;
   return /^\d+$/u.test(value) && (/^[.,]\d/u.test(text.slice(end, end + 2)) || /\d[.,]$/u.test(text.slice(Math.max(0, start - 2), start)));

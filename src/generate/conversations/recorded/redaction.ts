@@ -49,7 +49,9 @@ export class ReplacementDraws {
   replaceEmail(value: string): string {
     const isEncoded = /%40/iu.test(value);
     const drawn = this.#getOrDraw(`email ${value.toLowerCase().replace("%40", "@")}`, () =>
-      this.#drawUnused((round) => `${this.#pick(FIRST_NAMES)}.${this.#pick(LAST_NAMES)}${round === 0 ? "" : round}@example.com`.toLowerCase()),
+      this.#drawUnused((round) =>
+        `${this.#pick(FIRST_NAMES)}.${this.#pick(LAST_NAMES)}${round === 0 ? "" : round}@example.com`.toLowerCase(),
+      ),
     );
     return isEncoded ? drawn.replace("@", "%40") : drawn;
   }
@@ -63,7 +65,9 @@ export class ReplacementDraws {
   /** Replaces a name. Each part of a name has its own replacement, so that a person has the same first name with and without the last name. */
   replaceName(value: string): string {
     const words = value.split(" ");
-    return words.map((word, at) => (/^\p{Lu}/u.test(word) ? this.#replaceNamePart(word, at > 0 && at === words.length - 1) : word)).join(" ");
+    return words
+      .map((word, at) => (/^\p{Lu}/u.test(word) ? this.#replaceNamePart(word, at > 0 && at === words.length - 1) : word))
+      .join(" ");
   }
 
   replaceId(value: string): string {

@@ -1,12 +1,12 @@
 /** The request for a tool, as a template with places for the values of a call. It is built once per tool and set of inputs. */
 import { getOrAdd } from "../../../core/base/get-or-add.ts";
 import type { Tool } from "../../../core/tool.ts";
-import { parseDescription } from "../../../schema/example/described.ts";
+import { parseDescription } from "../../../schema/example/parsed-description.ts";
 import { inputParameters, type SchemaParameter } from "../../tool-parameters.ts";
 import { normalizeName } from "../../../schema/example/name-words.ts";
-import { getPurpose, type Purpose } from "./purpose-words.ts";
-import { fillPurpose, type Slot } from "./slot-words.ts";
-import { label } from "./value-words.ts";
+import { getPurpose, type Purpose } from "./tool-purpose.ts";
+import { fillPurpose, type Slot } from "./request-slots.ts";
+import { label } from "./format-value.ts";
 
 /** The slots of a call. */
 export interface RequestSlots {
@@ -126,7 +126,8 @@ function omitInputMentions(rest: string, slots: readonly Slot[], names: readonly
     if (noun !== "" && text.includes(`a ${noun} of `))
       text = text.replace(new RegExp(`,? with an? ${noun.replaceAll(/[^\p{L}\p{N} ]/gu, ".")} of .*$`, "iu"), "");
   const [whole = "", listed = ""] = INPUT_MENTIONS.exec(text) ?? [];
-  const parts = listed === "" ? [] : listed.split(/,\s*(?:and |or )?| and | or /u).map((part) => part.replace(LEADING_WORDS, "").toLowerCase());
+  const parts =
+    listed === "" ? [] : listed.split(/,\s*(?:and |or )?| and | or /u).map((part) => part.replace(LEADING_WORDS, "").toLowerCase());
   const known = names.map((name) => name.toLowerCase());
   const isNamed = (part: string): boolean =>
     part === "" || known.some((name) => name.includes(part) || (name.length > 2 && part.includes(name)));

@@ -1,6 +1,6 @@
 /** Consistent measurements of one body, and the age of one person. */
 import { THIS_YEAR } from "../eras.ts";
-import type { Relation, DrawnFields } from "../whole-object.ts";
+import type { Relation, DrawnFields } from "../drawn-fields.ts";
 
 const OF_A_BODY =
   /^(?:bmi|systolic|diastolic|heart_rate|pulse|blood_pressure|patient_id|body_fat|body_fat_percentage|waist_cm|hip_cm|age|gender|sex)(?:_|$)/u;

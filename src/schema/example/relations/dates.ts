@@ -2,7 +2,7 @@
 import type { JsonValue } from "../../../core/base/json.ts";
 import { parseDate, formatDate } from "../date-mask.ts";
 import { parseIsoDate, formatDateLike } from "../date-text.ts";
-import type { Relation, ConsistencyStep, DrawnFields } from "../whole-object.ts";
+import type { Relation, ConsistencyStep, DrawnFields } from "../drawn-fields.ts";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;

@@ -1,7 +1,7 @@
 /** The counts of lists, and shares that add up to 100. */
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../../core/base/json.ts";
 import { normalizeName, toSingular } from "../name-words.ts";
-import type { Relation, DrawnFields } from "../whole-object.ts";
+import type { Relation, DrawnFields } from "../drawn-fields.ts";
 
 const MAX_ITEMS = 1_000;
 

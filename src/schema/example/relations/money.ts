@@ -1,10 +1,12 @@
 /** Consistent amounts of money: net pay, fees, prices before and after a discount, loans. */
-import type { Relation, DrawnFields } from "../whole-object.ts";
+import type { Relation, DrawnFields } from "../drawn-fields.ts";
 
 const GROSS = ["gross_pay", "gross_salary", "gross_amount", "gross", "gross_income", "gross_wage"];
 const NET = ["net_pay", "net_salary", "net_amount", "net", "net_income", "take_home_pay", "net_wage"];
 const WITHHELD = ["tax", "taxes", "income_tax", "tax_withheld", "withholding", "tax_amount"];
-const DEDUCTIONS = "social_security pension insurance health_insurance deductions other_deductions total_deductions contributions".split(" ");
+const DEDUCTIONS = "social_security pension insurance health_insurance deductions other_deductions total_deductions contributions".split(
+  " ",
+);
 /** Shares of the gross pay that are withheld. */
 const TAX_SHARE = 0.19;
 const DEDUCTION_SHARE = 0.08;

@@ -1,6 +1,6 @@
 /** Consistent numbers: minimum and maximum, part and whole, amounts and exchange rates. */
-import { DOLLAR_VALUES } from "../places.ts";
-import type { Relation, DrawnFields } from "../whole-object.ts";
+import { DOLLAR_VALUES } from "../cities.ts";
+import type { Relation, DrawnFields } from "../drawn-fields.ts";
 
 const PAIRED: readonly (readonly [RegExp, string])[] = [
   [/(^|_)min(?=_|$)/u, "$1max"],

@@ -1,5 +1,5 @@
 /** One person: full name, first and last name, email address and user name that belong together. */
-import type { Relation, DrawnFields } from "../whole-object.ts";
+import type { Relation, DrawnFields } from "../drawn-fields.ts";
 import { FIRST_NAMES, LAST_NAMES } from "../words.ts";
 
 const FIRST = ["first_name", "given_name", "forename", "firstname"];

@@ -1,7 +1,7 @@
 /** One place: a city, its country, codes, coordinates and time zone that belong together. */
 import type { JsonValue } from "../../../core/base/json.ts";
-import { CITIES, type City, findCities } from "../places.ts";
-import type { Relation, DrawnFields } from "../whole-object.ts";
+import { CITIES, type City, findCities } from "../cities.ts";
+import type { Relation, DrawnFields } from "../drawn-fields.ts";
 import { addTo } from "../../../core/base/add-to.ts";
 
 type Facet =

@@ -1,7 +1,7 @@
 /** Consistent sums: line totals, subtotals, surcharges and discounts, refunds. */
 import { type JsonValue, isJsonArray, isJsonObject } from "../../../core/base/json.ts";
 import { normalizeName } from "../name-words.ts";
-import { type Relation, type DrawnFields, toNumber } from "../whole-object.ts";
+import { type Relation, type DrawnFields, toNumber } from "../drawn-fields.ts";
 
 const MAX_ITEMS = 1_000;
 const PRICES = ["unit_price", "price_per_unit", "price", "unit_cost", "unit_amount", "price_each", "rate_per_hour", "hourly_rate"];
@@ -37,7 +37,11 @@ export const sumTotals: Relation = (names) => {
   const totals = first(TOTALS) ?? first(SUBTOTALS) ?? first(LINE_TOTALS);
   if (totals === undefined) return undefined;
   return (object) => {
-    if (setProductTotal(object, { prices: NIGHTLY, quantities: NIGHTS }) || setProductTotal(object, { prices: PRICES, quantities: QUANTITIES })) return;
+    if (
+      setProductTotal(object, { prices: NIGHTLY, quantities: NIGHTS }) ||
+      setProductTotal(object, { prices: PRICES, quantities: QUANTITIES })
+    )
+      return;
     const sum = sumOfItems(object);
     const subtotal = object.firstPresent(SUBTOTALS);
     if (sum !== undefined) object.setNumber(subtotal, sum);

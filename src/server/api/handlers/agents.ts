@@ -9,7 +9,7 @@ import type { AnswerOf } from "../../api.ts";
 import type { ApiServices, Handlers } from "../services.ts";
 import { checkSeen, refuseSessionKey } from "../sessions/session-ids.ts";
 import { eventsOf } from "./sessions.ts";
-import { noContent } from "./answers.ts";
+import { noContent } from "./responses.ts";
 
 /** Types of triggers that see nothing outside their session; a channel does. */
 const SESSION_TRIGGERS: ReadonlySet<string> = new Set(["timer", "schedule"]);

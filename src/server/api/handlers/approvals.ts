@@ -8,7 +8,7 @@ import type { Principal } from "../../auth/principal.ts";
 import type { AnswerOf } from "../../api.ts";
 import type { Handlers } from "../services.ts";
 import { checkSeen, refuseSessionKey } from "../sessions/session-ids.ts";
-import { noContent } from "./answers.ts";
+import { noContent } from "./responses.ts";
 
 export const approvalHandlers = {
   async listApprovals({ runtime, principal, query: { status = "open", limit, after, tool, ...query } }) {

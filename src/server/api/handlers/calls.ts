@@ -16,11 +16,11 @@ import type { SessionDiff } from "../../../session/session-diff.ts";
 import type { BodyOf } from "../../api.ts";
 import type { CallOrigin } from "../../auth/call-log.ts";
 import { hasScope, type Principal } from "../../auth/principal.ts";
-import type { TextResponse } from "../../http/whole-answer.ts";
-import { batchResponse, jsonResponse, toApiResult } from "./answers.ts";
+import type { TextResponse } from "../../http/text-response.ts";
+import { batchResponse, jsonResponse, toApiResult } from "./responses.ts";
 import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
 import { askOtherProcesses } from "../requests/forward.ts";
-import { toRefusal } from "../requests/refused.ts";
+import { toRefusal } from "../requests/refuse-request.ts";
 import type { SentRequest } from "../requests/api-request.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
 import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "../sessions/session-ids.ts";
@@ -160,7 +160,10 @@ async function cancelElsewhere(request: SentRequest, body: JsonObject, services:
     const { cancelled } = (await answer.json()) as { readonly cancelled?: unknown }; // the response of this same route
     return cancelled === true;
   };
-  return (await askOtherProcesses(request, services, { what: "The call may be running", body, timeoutMs: ASK_TIMEOUT_MS, accepts })) !== undefined;
+  return (
+    (await askOtherProcesses(request, services, { what: "The call may be running", body, timeoutMs: ASK_TIMEOUT_MS, accepts })) !==
+    undefined
+  );
 }
 
 /** How long to wait for another process, in milliseconds. */

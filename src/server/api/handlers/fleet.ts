@@ -1,5 +1,5 @@
 /** Handler of the route for the processes that use the store. */
-import { describeFleetDifferences } from "../../fleet.ts";
+import { describeFleetDifferences } from "../../fleet-differences.ts";
 import type { Handlers } from "../services.ts";
 import { refuseSessionKey } from "../sessions/session-ids.ts";
 

@@ -2,10 +2,10 @@
 import { ToolError } from "../../../core/error.ts";
 import { JOB_STATES, ACTIVE_JOB_STATES, type EndedJob, type JobStatus } from "../../../core/job-status.ts";
 import type { StoredJob } from "../../../core/job-store.ts";
-import { sleep } from "../../../processes/pause.ts";
+import { sleep } from "../../../processes/sleep.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Principal } from "../../auth/principal.ts";
-import { pageOf, toApiResult } from "./answers.ts";
+import { pageOf, toApiResult } from "./responses.ts";
 import type { ApiJob } from "../openapi/component-types.ts";
 import type { ApiServices, Handlers } from "../services.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";

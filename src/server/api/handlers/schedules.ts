@@ -9,7 +9,7 @@ import type { Principal } from "../../auth/principal.ts";
 import type { ApiSchedule } from "../openapi/component-types.ts";
 import type { ApiServices, Handlers } from "../services.ts";
 import { checkSeen } from "../sessions/session-ids.ts";
-import { noContent } from "./answers.ts";
+import { noContent } from "./responses.ts";
 
 const TYPE = "schedule";
 

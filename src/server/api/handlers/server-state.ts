@@ -2,10 +2,10 @@
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { Store } from "../../../core/store.ts";
-import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
-import { withTimeLimit } from "../../../processes/pause.ts";
+import { rejectOnAbort } from "../../../core/base/reject-on-abort.ts";
+import { withTimeLimit } from "../../../processes/sleep.ts";
 import { visibleTools } from "../../../policy/visibility.ts";
-import { jsonResponse } from "./answers.ts";
+import { jsonResponse } from "./responses.ts";
 import { openApiDocument } from "../openapi/openapi.ts";
 import type { Handlers } from "../services.ts";
 import { refuseSessionKey } from "../sessions/session-ids.ts";

@@ -1,7 +1,7 @@
 /** Handlers of the routes for the keys of one session. */
 import { refuseSessionKey } from "../sessions/session-ids.ts";
 import type { Handlers } from "../services.ts";
-import { noContent } from "./answers.ts";
+import { noContent } from "./responses.ts";
 
 export const sessionKeyHandlers = {
   async createSessionKey({ principal, params: { sessionId }, body }, { access, sessions }) {

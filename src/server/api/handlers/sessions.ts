@@ -9,12 +9,12 @@ import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { readEvents, type ReadableLog } from "../../../session/read-events.ts";
 import type { PlacedEvents } from "../../events/event-hub.ts";
 import type { ApiSession } from "../openapi/component-types.ts";
-import { readLimitedText } from "../requests/limited-text.ts";
+import { readLimitedText } from "../requests/read-limited-text.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
 import { OWN_SESSION_PREFIX, checkNewId, checkSeen, noSession, refuseSessionKey } from "../sessions/session-ids.ts";
-import { toApiError } from "../sessions/session-refusals.ts";
+import { toApiError } from "../sessions/session-errors.ts";
 import { streamResponse } from "../requests/stream-response.ts";
-import { noContent } from "./answers.ts";
+import { noContent } from "./responses.ts";
 import { acceptsStream } from "../requests/accepts-stream.ts";
 
 /** Maximum number of sessions examined for one page of a search, in parts of SEARCHED_AT_ONCE: the title of each may have to be read. */
@@ -79,7 +79,8 @@ export const sessionHandlers = {
       const sessions = await Promise.all(open.map((session) => titles.withTitle(toApiSession(session), session)));
       return { sessions: sessions.filter(fits), ...(q === "" ? {} : { searched: sessions.length }) };
     }
-    const shown = (one: StoredSession): Promise<ApiSession> => titles.withTitle(toStoredApiSession(one, runtime.sessions.get(one.sessionId)));
+    const shown = (one: StoredSession): Promise<ApiSession> =>
+      titles.withTitle(toStoredApiSession(one, runtime.sessions.get(one.sessionId)));
     if (principal.sessionId !== undefined) {
       const own = await store.list({ sessionId: principal.sessionId }); // does not reveal how many other sessions there are
       return { sessions: (await Promise.all((offset === 0 ? own : []).map(shown))).filter(fits) };

@@ -1,7 +1,7 @@
 /** Batches of calls that requests began, and their results for requests that did not wait for them. */
 import type { Clock, Ids } from "../../../core/ports.ts";
-import type { TextResponse } from "../../http/whole-answer.ts";
-import { WorkInProgress } from "../work-under-way.ts";
+import type { TextResponse } from "../../http/text-response.ts";
+import { WorkInProgress } from "../work-in-progress.ts";
 
 /** The outcome of a batch: its response, or the error of a batch that failed as a whole. */
 type Outcome = { readonly answer: TextResponse } | { readonly thrown: unknown };

@@ -6,7 +6,7 @@ import { didYouMean } from "../../../core/base/near-names.ts";
 import type { RegisteredTool } from "../../../registry/registered-tool.ts";
 import type { ApiTool } from "../openapi/component-types.ts";
 import { visibleTools } from "../../../policy/visibility.ts";
-import { pageOf } from "./answers.ts";
+import { pageOf } from "./responses.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
 
 export const toolHandlers = {

@@ -1,12 +1,12 @@
 /** Handlers of the routes for upstream MCP servers that users log in to. */
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
-import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../../core/base/reject-on-abort.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { ApiRequest } from "../requests/api-request.ts";
 import type { ApiServices, Handlers } from "../services.ts";
 import type { UpstreamLogins } from "../upstream-logins.ts";
-import { noContent } from "./answers.ts";
+import { noContent } from "./responses.ts";
 
 export const upstreamHandlers = {
   async listUpstreams(request, services) {

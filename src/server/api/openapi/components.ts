@@ -4,7 +4,7 @@ import { ERROR_CODES } from "../../../core/error-codes.ts";
 import { ANSWER_SOURCES } from "../../../core/answer-source.ts";
 import { JOB_STATES } from "../../../core/job-status.ts";
 import { EFFECT_WORDS } from "../../../registry/effect-word.ts";
-import { AUDIT_OUTCOMES, AUDIT_TYPES } from "../../auth/audit-words.ts";
+import { AUDIT_OUTCOMES, AUDIT_TYPES } from "../../auth/audit-types.ts";
 import type { ComponentTypes } from "./component-types.ts";
 import { answer, anyJson, array, flag, id, integer, object, oneOf, record, ref, text, time } from "./json-schema.ts";
 

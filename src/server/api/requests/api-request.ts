@@ -2,7 +2,7 @@
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Principal } from "../../auth/principal.ts";
 import type { HeadRequest } from "../../http/request-head.ts";
-import type { Count } from "./counted-bytes.ts";
+import type { Count } from "./count-bytes.ts";
 
 /** A request before authentication and validation, from any HTTP server. Its body can be read once. */
 export interface SentRequest extends HeadRequest {

@@ -7,7 +7,7 @@ import { API, type OperationId } from "../../api.ts";
 import type { SentRequest } from "./api-request.ts";
 import type { Route } from "./route.ts";
 import type { ApiServices } from "../services.ts";
-import { sendToProcess, wasForwarded, type Reached, type SendOptions } from "./send-to-process.ts";
+import { sendToProcess, wasForwarded, type ReachableProcess, type SendOptions } from "./send-to-process.ts";
 
 /** Determines the process that must answer a request. */
 export interface Destination {
@@ -55,7 +55,10 @@ function isOpenHere(sessionId: string, { runtime }: Pick<ApiServices, "runtime">
 }
 
 /** The address of the other process that has the session open; undefined if it is open here or nowhere, or that process announced no address. */
-export async function findOwnerAddress(sessionId: string, services: Pick<ApiServices, "runtime" | "sessions">): Promise<string | undefined> {
+export async function findOwnerAddress(
+  sessionId: string,
+  services: Pick<ApiServices, "runtime" | "sessions">,
+): Promise<string | undefined> {
   if (isOpenHere(sessionId, services)) return undefined;
   return (await services.sessions.findStored(sessionId))?.openedAt;
 }
@@ -94,7 +97,7 @@ export async function askOtherProcesses(
  * The other living processes of the store with an address, the latest process of each address: a killed process seems alive for a while, and its
  * address may already belong to the process that replaced it, such as this one.
  */
-async function listReachableProcesses(store: Store): Promise<readonly Reached[]> {
+async function listReachableProcesses(store: Store): Promise<readonly ReachableProcess[]> {
   const living = (await store.processes()).filter(({ alive }) => alive);
   const byAddress = new Map<string, StoredProcess>();
   for (const one of living.toSorted((a, b) => Number(a.own) - Number(b.own) || (a.startedAt ?? 0) - (b.startedAt ?? 0)))
@@ -103,7 +106,7 @@ async function listReachableProcesses(store: Store): Promise<readonly Reached[]>
 }
 
 /** Finds a process with a place. @throws ToolError `unavailable`, as a rejection */
-async function findProcessWithPlace(place: string, store: Store): Promise<Reached> {
+async function findProcessWithPlace(place: string, store: Store): Promise<ReachableProcess> {
   const having = (await store.processes()).filter(({ alive, places }) => alive && places?.includes(place) === true);
   const [found] = having.flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }]));
   if (found !== undefined) return found;

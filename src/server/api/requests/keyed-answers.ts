@@ -10,8 +10,8 @@ import { API, type OperationId } from "../../api.ts";
 import type { Principal } from "../../auth/principal.ts";
 import type { RequestHead } from "../../http/request-head.ts";
 import { HttpError } from "../../http/http-error.ts";
-import { sleep } from "../../../processes/pause.ts";
-import { TextResponse } from "../../http/whole-answer.ts";
+import { sleep } from "../../../processes/sleep.ts";
+import { TextResponse } from "../../http/text-response.ts";
 import type { RequestParts } from "./read-request.ts";
 import type { Route } from "./route.ts";
 import type { SessionIdentities } from "../sessions/session-identities.ts";
@@ -126,7 +126,9 @@ export class KeyedAnswers {
         if (storedAnswer.status === 202) return { storedAnswer, isOwn: true }; // not an end result; a repetition runs it again
         // the session may have been created by another request after this one had looked it up
         const lasting = key === scoped ? await this.#storedKeyOf(scoped, keyed.read).catch(() => key) : key;
-        return lasting === key ? await this.#storeAnswer({ key, keyed }, storedAnswer) : await this.#storeUnderKey({ key: lasting, fingerprint, keyed }, storedAnswer);
+        return lasting === key
+          ? await this.#storeAnswer({ key, keyed }, storedAnswer)
+          : await this.#storeUnderKey({ key: lasting, fingerprint, keyed }, storedAnswer);
       } finally {
         stopBeats();
       }

@@ -3,16 +3,16 @@ import type { JsonValue } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { Store } from "../../../core/store.ts";
-import { failedToConnect } from "../../../net/never-connected.ts";
+import { failedToConnect } from "../../../net/connect-failure.ts";
 import { CONNECTION_HEADERS } from "../../../net/request-head.ts";
-import { SUBMISSIONS_PATH } from "../handlers/answers.ts";
+import { SUBMISSIONS_PATH } from "../handlers/responses.ts";
 import type { SentRequest } from "./api-request.ts";
 
 /** Header of forwarded requests, which are not forwarded again. */
 const FORWARDED = "haft-forwarded";
 
 /** How often to check that a process that has not answered yet is alive, in milliseconds. */
-const LOOK_MS = 5_000;
+const ALIVE_CHECK_MS = 5_000;
 
 /** Whether another process forwarded the request; it is then not forwarded again. */
 export function wasForwarded({ headers }: Pick<SentRequest, "headers">): boolean {
@@ -20,14 +20,14 @@ export function wasForwarded({ headers }: Pick<SentRequest, "headers">): boolean
 }
 
 /** A process that announced an address. */
-export interface Reached {
+export interface ReachableProcess {
   /** undefined if the store does not say. */
   readonly id: string | undefined;
   readonly address: string;
 }
 
 export interface SendOptions {
-  readonly process: Reached;
+  readonly process: ReachableProcess;
   /** For messages, such as `The session is open`. */
   readonly what: string;
   /** Replaces the body of the request. */
@@ -37,7 +37,7 @@ export interface SendOptions {
 }
 
 /** The parts of a server that sends requests on. */
-export interface SenderParts {
+export interface SenderServices {
   readonly store: Store | undefined;
   readonly clock: Clock;
   /** The path of its host that it is served below; empty for none. */
@@ -46,21 +46,21 @@ export interface SenderParts {
 
 /** Forwards a request unchanged, and waits for the response head while the other process is alive. @throws ToolError `unavailable`, as a rejection */
 export async function sendToProcess(
-  sent: Pick<SentRequest, "whole">,
+  sent: Pick<SentRequest, "toRequestWithBody">,
   { process, what, body: read, timeoutMs }: SendOptions,
-  services: SenderParts,
+  services: SenderServices,
 ): Promise<Response> {
   const request = sent.toRequestWithBody();
   const { pathname, search } = new URL(request.url);
   const target = new URL(process.address);
   target.pathname = pathname;
   target.search = search;
-  const headers = withoutConnection(request.headers);
+  const headers = withoutConnectionHeaders(request.headers);
   headers.delete("origin"); // this server has checked it against its own address
   headers.set("accept-encoding", "identity");
   headers.set(FORWARDED, "1");
   const { method } = request;
-  const alive = whileAlive(process.id, services);
+  const alive = watchProcess(process.id, services);
   const ends = [request.signal, alive.signal, ...(timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)])];
   const body = read === undefined ? request.body : JSON.stringify(read);
   if (read !== undefined) headers.delete("content-length");
@@ -76,7 +76,7 @@ export async function sendToProcess(
     });
     return await placedHere(answer, services.basePath);
   } catch (thrown: unknown) {
-    throw notReached(thrown, { what, process });
+    throw unreachableError(thrown, { what, process });
   } finally {
     alive.stop();
   }
@@ -84,7 +84,7 @@ export async function sendToProcess(
 
 /** Rewrites the addresses in a response for this server: the process that sent it may be below another path of its host, or none. */
 async function placedHere({ status, headers: given, body }: Response, basePath: string): Promise<Response> {
-  const headers = withoutConnection(given);
+  const headers = withoutConnectionHeaders(given);
   const location = headers.get("location");
   const at = location?.lastIndexOf(SUBMISSIONS_PATH) ?? -1;
   if (location === null || at < 0) return new Response(body, { status, headers });
@@ -98,7 +98,7 @@ async function placedHere({ status, headers: given, body }: Response, basePath: 
   );
 }
 
-function notReached(thrown: unknown, { what, process: { address } }: Pick<SendOptions, "what" | "process">): ToolError {
+function unreachableError(thrown: unknown, { what, process: { address } }: Pick<SendOptions, "what" | "process">): ToolError {
   const wasSent = !failedToConnect(thrown instanceof Error ? thrown.cause : thrown); // the reason is in the cause of fetch's error
   return new ToolError("unavailable", `${what} in another process, which could not be reached.`, {
     retryable: true,
@@ -113,23 +113,23 @@ function notReached(thrown: unknown, { what, process: { address } }: Pick<SendOp
 }
 
 /** Aborts its signal when a process is not alive any more: a frozen process keeps connections open, but has lost its sessions. */
-function whileAlive(
+function watchProcess(
   id: string | undefined,
-  { store, clock }: Pick<SenderParts, "store" | "clock">,
+  { store, clock }: Pick<SenderServices, "store" | "clock">,
 ): { readonly signal: AbortSignal; stop(): void } {
   const gone = new AbortController();
   let isOver = id === undefined;
   let cancel = (): void => {};
-  const lookLater = (): void => {
-    if (!isOver) cancel = clock.timer(() => void look(), LOOK_MS);
+  const scheduleCheck = (): void => {
+    if (!isOver) cancel = clock.timer(() => void checkAlive(), ALIVE_CHECK_MS);
   };
-  const look = async (): Promise<void> => {
+  const checkAlive = async (): Promise<void> => {
     const processes = await store?.processes().catch(() => undefined); // tried again at the next poll
     if (isOver) return; // the response arrived meanwhile, and is being read
     if (processes?.some((one) => one.id === id && one.alive) === false) gone.abort(new Error("The process has been silent for too long."));
-    else lookLater();
+    else scheduleCheck();
   };
-  lookLater();
+  scheduleCheck();
   return {
     signal: gone.signal,
     stop() {
@@ -139,7 +139,7 @@ function whileAlive(
   };
 }
 
-function withoutConnection(from: Headers): Headers {
+function withoutConnectionHeaders(from: Headers): Headers {
   const headers = new Headers(from);
   for (const name of CONNECTION_HEADERS) headers.delete(name);
   return headers;

@@ -2,7 +2,7 @@
 import { ToolError } from "../../../core/error.ts";
 import type { StreamFilter } from "../../events/event-hub.ts";
 import { EVENT_STREAM_HEADERS } from "../../events/sse.ts";
-import { endStreamWithCredentials } from "../../auth/watched-stream.ts";
+import { endStreamWithCredentials } from "../../auth/end-stream-with-credentials.ts";
 import type { ApiServices, RequestOf } from "../services.ts";
 
 /** @throws ToolError `rate_limited` if the principal has too many streams; `not_found` and `gone`; as a rejection */

@@ -3,7 +3,7 @@ import { answerSources } from "../openapi/components.ts";
 import { answer, array, flag, id, integer, MAX_WAIT_MS, object, record, ref, text } from "../openapi/json-schema.ts";
 import { TEXT_PREFIX, WIRE_NAMES } from "../handlers/message-formats.ts";
 import type { Routes } from "../requests/route.ts";
-import { placeQuery } from "./place.ts";
+import { placeQuery } from "./place-query.ts";
 
 const callFields = {
   calls: array(ref("ToolCall"), {

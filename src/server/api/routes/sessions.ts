@@ -1,7 +1,7 @@
 /** Routes of sessions, their branches and recordings. */
 import { answer, array, flag, id, integer, object, record, ref, text } from "../openapi/json-schema.ts";
 import type { Routes } from "../requests/route.ts";
-import { placeQuery } from "./place.ts";
+import { placeQuery } from "./place-query.ts";
 import { executeInSessionBody, results, simulateBody, simulation } from "./calls.ts";
 import { eventPages, page } from "./paging.ts";
 

@@ -5,15 +5,15 @@ import type { Clock, Log } from "../../../core/ports.ts";
 import type { Store, StoredSession } from "../../../core/store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
-import { settlesWithin } from "../until-over.ts";
-import { REFRESH_MS, MissingTools, waitsForOtherProcessError } from "../../worker/lacking-tools.ts";
-import { removeExpiredSessions } from "../../forget-sessions.ts";
+import { settlesWithin } from "../settles-within.ts";
+import { REFRESH_MS, MissingTools, waitsForOtherProcessError } from "../../worker/missing-tools.ts";
+import { removeExpiredSessions } from "../../remove-expired-sessions.ts";
 import type { ServerSettings } from "../server-settings.ts";
 import { OWN_SESSION_PREFIX, noSession } from "./session-ids.ts";
-import { ReleasedCalls } from "./left-calls.ts";
+import { ReleasedCalls } from "./released-calls.ts";
 import { canShareResume, type PendingResume, type UseOptions } from "./session-use.ts";
-import { stoppingError, openElsewhereError, tooManyOpenSessions, tooManyKeyedRequests } from "./session-refusals.ts";
-import { handOverResume, onceNextTick, groupCallsBySession, type SessionCalls } from "./waiting-sessions.ts";
+import { stoppingError, openElsewhereError, tooManyOpenSessions, tooManyKeyedRequests } from "./session-errors.ts";
+import { handOverResume, onceNextTick, groupCallsBySession, type SessionCalls } from "./calls-in-progress.ts";
 
 export interface SessionPoolOptions {
   readonly runtime: Runtime;
@@ -61,7 +61,8 @@ export class SessionPool {
   constructor(options: SessionPoolOptions) {
     this.#options = options;
     const { runtime, store, clock } = options;
-    if (store?.queue !== undefined && runtime.jobs.runHere) this.#missingTools = new MissingTools({ runtime, store, clock, lookMs: REFRESH_MS });
+    if (store?.queue !== undefined && runtime.jobs.runHere)
+      this.#missingTools = new MissingTools({ runtime, store, clock, lookMs: REFRESH_MS });
   }
 
   get size(): number {
@@ -365,7 +366,8 @@ export class SessionPool {
     let sessions: ReadonlyMap<string, SessionCalls> | undefined;
     for (const [id, { session, usedAt }] of this.#held) {
       if (left <= 0) return;
-      if (id === except || this.#uses.has(id) || now - usedAt < idleMs || session.jobs.length > 0 || this.#mustStayOpen(id, parents)) continue;
+      if (id === except || this.#uses.has(id) || now - usedAt < idleMs || session.jobs.length > 0 || this.#mustStayOpen(id, parents))
+        continue;
       left--;
       this.#release(session, (sessions ??= groupCallsBySession(this.#options.runtime)));
     }

@@ -4,7 +4,7 @@ import { CallClient } from "../call-client.ts";
 import { withClient } from "../client.ts";
 import { Exchange, type ExchangeRound } from "../exchange.ts";
 import { readClientFacts } from "../round.ts";
-import type { CallHandlerContext } from "../serving.ts";
+import type { CallHandlerContext } from "../handler-context.ts";
 import { ownerInput, type OwnedTask } from "./owner-input.ts";
 import type { ServedTask, TaskInput } from "./served-task.ts";
 import { resumeTask, createTaskQuestions } from "./task-call.ts";

@@ -8,7 +8,7 @@ import type { InputRequest } from "../exchange.ts";
 import { INTERNAL_ERROR } from "../../../engine/mcp/rpc-codes.ts";
 import { MCP_PATH } from "../mcp-path.ts";
 import { readClientFacts } from "../round.ts";
-import type { CallHandlerContext } from "../serving.ts";
+import type { CallHandlerContext } from "../handler-context.ts";
 import type { TaskInput } from "./served-task.ts";
 import { TASKS_EXTENSION } from "./task-offer.ts";
 import type { TaskContext } from "./task-context.ts";
@@ -34,7 +34,7 @@ export async function ownerInput(serving: CallHandlerContext, task: OwnedTask, c
   try {
     const shown = await owner.ask("tasks/get", {});
     if (shown === undefined) return undefined;
-    return { requests: requestsIn(shown), deliver: (answers) => owner.answer(answers) };
+    return { requests: requestsIn(shown), deliverAnswers: (answers) => owner.answer(answers) };
   } catch (thrown: unknown) {
     serving.gateway.settings.log.debug(`A task over MCP could not be read where it runs: ${describeThrown(thrown)}`);
     return undefined;
@@ -69,7 +69,11 @@ class TaskOwner {
     const request = requestTo(stored.openedAt, { method, params: { ...params, taskId: this.#task.id }, capabilities, headers });
     const process = { id: stored.openedIn, address: stored.openedAt };
     const parts = { store: runtime.store, clock: settings.clock, basePath: "" };
-    const response = await sendToProcess({ toRequestWithBody: () => request }, { process, what: "The task runs", timeoutMs: ANSWER_MS }, parts);
+    const response = await sendToProcess(
+      { toRequestWithBody: () => request },
+      { process, what: "The task runs", timeoutMs: ANSWER_MS },
+      parts,
+    );
     const answer = answerIn(await response.text());
     if (isJsonObject(answer?.["result"])) return answer["result"];
     const { code, message } = isJsonObject(answer?.["error"]) ? answer["error"] : {};

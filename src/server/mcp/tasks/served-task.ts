@@ -23,7 +23,7 @@ export interface TaskInput {
   /** Questions that wait for an answer, by key. */
   readonly requests: ReadonlyMap<string, InputRequest>;
   /** Passes answers on, by key. Answers to no question are ignored. */
-  deliver(answers: ReadonlyMap<string, unknown>): void | Promise<void>;
+  deliverAnswers(answers: ReadonlyMap<string, unknown>): void | Promise<void>;
 }
 
 export interface ServedTaskOptions {

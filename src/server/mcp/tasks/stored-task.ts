@@ -19,7 +19,13 @@ export interface StoredTaskOptions extends Omit<AnsweredCall, "tool"> {
  * Undefined if the store does not have its call yet. It does not change: it is looked for again. Without `input` it is `working` also while it waits for
  * input.
  */
-export async function readStoredTask({ id, sessionId, serving, client, input: readInput }: StoredTaskOptions): Promise<ServedTask | undefined> {
+export async function readStoredTask({
+  id,
+  sessionId,
+  serving,
+  client,
+  input: readInput,
+}: StoredTaskOptions): Promise<ServedTask | undefined> {
   const { runtime, tasks, settings } = serving.gateway;
   const { store } = runtime;
   if (store === undefined || tasks === undefined) return undefined;

@@ -2,10 +2,10 @@
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError, isToolError } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
-import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../../core/base/reject-on-abort.ts";
 import { createSender } from "../round.ts";
 import { INVALID_PARAMS } from "../../../engine/mcp/rpc-codes.ts";
-import { textParam, type McpRequest, type HandlerContext } from "../serving.ts";
+import { textParam, type McpRequest, type HandlerContext } from "../handler-context.ts";
 import type { InputRequest } from "../exchange.ts";
 import type { ServedTask, TaskEnd, TaskInput } from "./served-task.ts";
 import { findTaskSnapshot, lookForTaskAlone } from "./find-task.ts";
@@ -41,7 +41,7 @@ function addModern(serving: HandlerContext): void {
       throw new gateway.sdk.ProtocolError(INVALID_PARAMS, "inputResponses must be an object with the answers by their keys.");
     if (task.end !== undefined) return {};
     if (task.input === undefined) throw notReached();
-    await task.input.deliver(new Map(Object.entries(responses)));
+    await task.input.deliverAnswers(new Map(Object.entries(responses)));
     return {};
   });
   on("tasks/cancel", lookForTaskAlone, (task) => {
@@ -68,7 +68,12 @@ function addLegacy(serving: HandlerContext): void {
   });
 }
 
-async function taskOf(serving: HandlerContext, request: McpRequest, context: ServerContext, find: typeof findTaskSnapshot): Promise<ServedTask> {
+async function taskOf(
+  serving: HandlerContext,
+  request: McpRequest,
+  context: ServerContext,
+  find: typeof findTaskSnapshot,
+): Promise<ServedTask> {
   const task = await find(serving, textParam(request, "taskId"), context);
   if (task !== undefined) return task;
   throw noTask(serving);
@@ -99,7 +104,7 @@ async function endedTask(serving: HandlerContext, id: string, context: ServerCon
       if (isToolError(error)) throw error;
       return REFUSED;
     });
-    await input?.deliver(new Map([[key, given]]));
+    await input?.deliverAnswers(new Map([[key, given]]));
   };
   for await (const task of taskStates(serving, id, { context: { mcpReq: { signal }, http } })) {
     if (task.end !== undefined) return task;

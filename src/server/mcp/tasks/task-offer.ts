@@ -3,7 +3,7 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import { isJsonObject } from "../../../core/base/json.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { readClientFacts } from "../round.ts";
-import type { McpRequest, CallHandlerContext } from "../serving.ts";
+import type { McpRequest, CallHandlerContext } from "../handler-context.ts";
 import type { TaskSlot } from "./tasks.ts";
 
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";

@@ -1,7 +1,7 @@
 /** Follows a task to its end, wherever it runs. */
-import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../../core/base/reject-on-abort.ts";
 import { describeThrown } from "../../../core/error.ts";
-import type { CallHandlerContext } from "../serving.ts";
+import type { CallHandlerContext } from "../handler-context.ts";
 import { findTaskSnapshot } from "./find-task.ts";
 import type { ServedTask } from "./served-task.ts";
 import type { TaskContext } from "./task-context.ts";
@@ -38,7 +38,7 @@ export async function* taskStates(
       changed = Promise.withResolvers();
       const task = await findTaskSnapshot(serving, id, context);
       if (task === undefined) return;
-      if (task.end === undefined && !isFollowed && tasks?.known(id, serving.info.caller.id) !== task) {
+      if (task.end === undefined && !isFollowed && tasks?.findKnown(id, serving.info.caller.id) !== task) {
         isFollowed = true;
         void followStored(serving, id, { signal: AbortSignal.any([signal, over.signal]), wake });
       }

@@ -1,9 +1,9 @@
 /** The HTTP event stream of a listen request that names tasks: the SDK's stream, with the tasks' notifications added. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
-import { replaceLoneSurrogates } from "../../../core/base/strict-json.ts";
-import type { CallHandlerContext } from "../serving.ts";
-import { TaskListenRequests } from "./task-listens.ts";
+import { replaceLoneSurrogates } from "../../../core/base/lone-surrogates.ts";
+import type { CallHandlerContext } from "../handler-context.ts";
+import { TaskListenRequests } from "./task-listen-requests.ts";
 
 export interface TaskStreamOptions {
   readonly body: JsonValue;

@@ -1,14 +1,14 @@
 /** The tasks of all clients of a server. A task can be found only by its caller, and only until it expires. */
 import { ToolError, describeThrown } from "../../../core/error.ts";
-import { rejectOnAbort } from "../../../core/base/until-aborted.ts";
+import { rejectOnAbort } from "../../../core/base/reject-on-abort.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import type { Store } from "../../../core/store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
-import { copyCallsToAudit } from "../../auth/keep-calls.ts";
-import { groupCallsBySession, type SessionCalls } from "../../api/sessions/waiting-sessions.ts";
-import { settlesWithin } from "../../api/until-over.ts";
-import { removeExpiredSessions } from "../../forget-sessions.ts";
+import { copyCallsToAudit } from "../../auth/copy-calls-to-audit.ts";
+import { groupCallsBySession, type SessionCalls } from "../../api/sessions/calls-in-progress.ts";
+import { settlesWithin } from "../../api/settles-within.ts";
+import { removeExpiredSessions } from "../../remove-expired-sessions.ts";
 import type { ServedTask } from "./served-task.ts";
 import { TASK_SESSION_PREFIX, newTaskId, taskSessionId } from "./task-id.ts";
 import { getOrAdd } from "../../../core/base/get-or-add.ts";
@@ -41,7 +41,7 @@ export interface TaskSlot {
 export type RestoreTask = (place: Pick<TaskSlot, "id" | "sessionId">) => Promise<ServedTask | undefined>;
 
 /** Maximum number of sessions looked up in one request to the store. */
-const LISTED_AT_ONCE = 500;
+const LIST_PAGE_SIZE = 500;
 const MIN_SWEEP_MS = 60_000;
 const MAX_SWEEP_MS = 60 * 60_000;
 
@@ -130,7 +130,7 @@ export class Tasks {
   }
 
   /** Like `find`, but only in memory. */
-  known(id: string, callerId: string): ServedTask | undefined {
+  findKnown(id: string, callerId: string): ServedTask | undefined {
     const sessionId = taskSessionId(id, callerId);
     return sessionId === undefined ? undefined : this.#tasks.get(sessionId);
   }
@@ -141,8 +141,8 @@ export class Tasks {
     const wanted = new Map(ids.map((id) => [id, taskSessionId(id, callerId)]));
     const there = new Set<string>(this.#tasks.keys());
     const unknown = [...wanted.values()].flatMap((sessionId) => (sessionId === undefined || there.has(sessionId) ? [] : sessionId));
-    for (let at = 0; store !== undefined && at < unknown.length; at += LISTED_AT_ONCE) {
-      const sessionIds = unknown.slice(at, at + LISTED_AT_ONCE);
+    for (let at = 0; store !== undefined && at < unknown.length; at += LIST_PAGE_SIZE) {
+      const sessionIds = unknown.slice(at, at + LIST_PAGE_SIZE);
       const stored = await store.list({ sessionIds, limit: sessionIds.length }).catch(() => []); // those that run here are known without it
       for (const { sessionId } of stored) there.add(sessionId);
     }

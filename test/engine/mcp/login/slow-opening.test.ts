@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import type { Engine } from "../../../../src/core/engine.ts";
-import { PerUserEngine } from "../../../../src/engine/mcp/login/per-user.ts";
+import { PerUserEngine } from "../../../../src/engine/mcp/login/per-user-engine.ts";
 import { FakeClock } from "../../../../src/testing/fake-ports.ts";
 import { engineContext, request, toolContext } from "../../engine-contexts.ts";
 

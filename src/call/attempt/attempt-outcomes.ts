@@ -1,0 +1,51 @@
+/** Keeps what is known about a call's effect over its attempts. */
+import { ToolError, pickHints } from "../../core/error.ts";
+import type { Outcome } from "../../core/error-codes.ts";
+import type { ResumedCall } from "../admit/earlier-calls.ts";
+import { attachesToRemoteJob } from "./attach-remote-job.ts";
+import { isAdmitted, type AdmittedCall, type CallRun } from "../call-run.ts";
+
+/** How uncertain an outcome is: higher is less certain. */
+const UNCERTAINTY: Readonly<Record<Outcome, number>> = { not_started: 0, failed: 1, unknown: 2 };
+
+/** The error of a further attempt. If an earlier one may have had the effect, the error gets its outcome, even if the last attempt never began. */
+export function withLeastCertainOutcome(run: AdmittedCall, earlier: ToolError, last: ToolError): ToolError {
+  return withOutcomeAtLeast(run, earlier.outcome, last);
+}
+
+/** The error of a call that ended between two attempts, for example while it waited for locks: its outcome is that of the earlier attempts. */
+export function withEarlierOutcome(earlier: ToolError, last: ToolError): ToolError {
+  return withOutcome(last, earlier.outcome);
+}
+
+/**
+ * Notes whether a call from before a crash may have been run. A repeatable call has no intent in its log, so it may have been run, unless it was a
+ * job that had not been started. Work that continues elsewhere is still the same run.
+ */
+export function markPossibleEarlierRun(run: AdmittedCall, resumed: ResumedCall): void {
+  if (run.effects.repeatable && !run.isAnswered && resumed.job?.starts !== 0 && !attachesToRemoteJob(run)) resumed.mayHaveRun = true;
+}
+
+/** The error of a call that was run again after a crash: the earlier run may have had the effect. */
+export function withOutcomeSinceCrash(run: CallRun, last: ToolError): ToolError {
+  return run.resumed?.mayHaveRun === true && isAdmitted(run) ? withOutcomeAtLeast(run, "unknown", last) : last;
+}
+
+function withOutcomeAtLeast(run: AdmittedCall, outcome: Outcome, last: ToolError): ToolError {
+  if (run.effects.writes.length === 0 || !run.isReal || UNCERTAINTY[outcome] <= UNCERTAINTY[last.outcome]) return last;
+  const error = withOutcome(last, outcome);
+  if (run.answer.engineError === last) run.answer.engineError = error; // still counts as the engine's answer
+  return error;
+}
+
+function withOutcome(error: ToolError, outcome: Outcome): ToolError {
+  const { code, message, retryable, details, retryAfterMs } = error;
+  return new ToolError(code, message, {
+    retryable,
+    details,
+    outcome,
+    cause: error,
+    ...pickHints(error),
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+  });
+}

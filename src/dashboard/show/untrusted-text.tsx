@@ -1,0 +1,88 @@
+/** Components for third-party text: text nodes only, isolated from the text direction around them. */
+import { Fragment, memo, useState, type ReactNode } from "react";
+import { truncateText, SHOWN_CHARACTERS, textPieces, showHiddenCharacters } from "./text-pieces.ts";
+import { jsonTokens } from "./json-tokens.ts";
+import { formatCount } from "./format.ts";
+
+/** A name, a reason or a message on one line or several, cut at `maxLength`. */
+export function UntrustedText({ text, maxLength = 300 }: { readonly text: string; readonly maxLength?: number }): ReactNode {
+  return <bdi>{renderPieces(truncateText(text, maxLength))}</bdi>;
+}
+
+/** A qualified name with a dimmed namespace. */
+export function ToolName({ name }: { readonly name: string }): ReactNode {
+  const at = name.indexOf("::");
+  const shown = showHiddenCharacters(name, 160);
+  if (at < 0 || shown !== name) return <bdi className="tool-name">{shown}</bdi>;
+  return (
+    <bdi className="tool-name" title={name}>
+      <span className="namespace">{name.slice(0, at)}::</span>
+      {name.slice(at + 2)}
+    </bdi>
+  );
+}
+
+/** Text of any length in a block, with a button to show more. */
+export function TextBlock({ text, label }: { readonly text: string; readonly label: string }): ReactNode {
+  const [shown, setShown] = useState(SHOWN_CHARACTERS);
+  return (
+    <ScrollBlock label={label}>
+      <bdi>{renderPieces(truncateText(text, shown))}</bdi>
+      {text.length > shown && <ShowMoreButton left={text.length - shown} onMore={() => setShown(shown + SHOWN_CHARACTERS * 5)} />}
+    </ScrollBlock>
+  );
+}
+
+/** Any JSON, indented. */
+export const JsonBlock = memo(function JsonBlock({ value, label }: { readonly value: unknown; readonly label: string }): ReactNode {
+  const [budget, setBudget] = useState(SHOWN_CHARACTERS);
+  const { tokens, isCut } = jsonTokens(value, budget);
+  return (
+    <ScrollBlock label={label}>
+      <bdi>
+        {tokens.map(({ kind, text }, index) =>
+          kind === "mark" ? (
+            <Fragment key={index}>{text}</Fragment>
+          ) : (
+            <span key={index} className={`json-${kind}`}>
+              {renderPieces(text)}
+            </span>
+          ),
+        )}
+      </bdi>
+      {isCut && <ShowMoreButton onMore={() => setBudget(budget * 4)} />}
+    </ScrollBlock>
+  );
+});
+
+/** A scrollable region that can be focused by keyboard. */
+function ScrollBlock({ label, children }: { readonly label: string; readonly children: ReactNode }): ReactNode {
+  return (
+    <pre className="block" tabIndex={0} role="group" aria-label={label}>
+      {children}
+    </pre>
+  );
+}
+
+function ShowMoreButton({ left, onMore }: { readonly left?: number; readonly onMore: () => void }): ReactNode {
+  return (
+    <button type="button" className="more" onClick={onMore}>
+      {left === undefined ? "Show more" : `Show more of ${formatCount(left)} characters`}
+    </button>
+  );
+}
+
+function renderPieces(text: string): ReactNode {
+  const parts = textPieces(text);
+  const [only] = parts;
+  if (parts.length === 1 && only?.marked === false) return only.text;
+  return parts.map(({ text, marked }, index) =>
+    marked ? (
+      <span key={index} className="hidden-character">
+        {text}
+      </span>
+    ) : (
+      <Fragment key={index}>{text}</Fragment>
+    ),
+  );
+}

@@ -1,0 +1,70 @@
+/** Keeps the output of a program: the beginning and the end. */
+import { StringDecoder } from "node:string_decoder";
+import { detachText } from "../core/base/detach-text.ts";
+
+const HEAD_CHARS = 256 * 1024;
+const TAIL_CHARS = 768 * 1024;
+/** A program may write one character at a time, and a string for each takes twenty times its characters: so many are joined and copied. */
+const COPIED_CHARS = 4_096;
+
+export class OutputBuffer {
+  readonly #decoder = new StringDecoder("utf8");
+  readonly #listener: (text: string) => void;
+  /** The latest characters, of small chunks. */
+  #joined = "";
+  #head = "";
+  /** The latest chunks, together at most twice `TAIL_CHARS`. */
+  #tail: string[] = [];
+  #tailChars = 0;
+  #omittedChars = 0;
+  /** Number of bytes written in all. */
+  bytes = 0;
+
+  /** @param listener called with all output as text, as it arrives */
+  constructor(listener: (text: string) => void = () => undefined) {
+    this.#listener = listener;
+  }
+
+  push(chunk: Buffer): void {
+    this.bytes += chunk.length;
+    this.#append(this.#decoder.write(chunk));
+  }
+
+  /** Ends the output. An incomplete character at the end is shown as U+FFFD. */
+  end(): void {
+    this.#append(this.#decoder.end());
+  }
+
+  /** Returns the whole output, or its beginning and end with a line between them that says how much is left out. */
+  text(): string {
+    this.#keep();
+    const tail = this.#tail.join("");
+    const kept = tail.slice(Math.max(0, tail.length - TAIL_CHARS));
+    const leftOut = this.#omittedChars + tail.length - kept.length;
+    return leftOut === 0 ? this.#head + kept : `${this.#head}\n[… ${leftOut} characters left out …]\n${kept}`;
+  }
+
+  #append(text: string): void {
+    if (text === "") return;
+    this.#listener(text);
+    this.#joined += text;
+    if (this.#joined.length >= COPIED_CHARS) this.#keep();
+  }
+
+  /** Moves the joined characters to the head and the tail. */
+  #keep(): void {
+    const text = detachText(this.#joined);
+    this.#joined = "";
+    const free = HEAD_CHARS - this.#head.length;
+    if (free > 0) this.#head += text.slice(0, free);
+    const rest = free > 0 ? text.slice(free) : text;
+    if (rest === "") return;
+    this.#tail.push(rest);
+    this.#tailChars += rest.length;
+    if (this.#tailChars <= 2 * TAIL_CHARS) return;
+    const all = this.#tail.join("");
+    this.#tail = [all.slice(-TAIL_CHARS)];
+    this.#omittedChars += all.length - TAIL_CHARS;
+    this.#tailChars = TAIL_CHARS;
+  }
+}

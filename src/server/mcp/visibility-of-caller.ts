@@ -1,0 +1,12 @@
+/** The tools of one caller, which also determine the servers it may see. */
+import { visibilityOf, type Visibility } from "../../policy/visibility.ts";
+import type { Settings } from "./options.ts";
+import type { Caller } from "./handler-context.ts";
+
+/** The tools that a caller may see and call; undefined for all listed tools. */
+export function visibilityOfCaller({ toolsFor }: Settings, { principal }: Caller): Visibility | undefined {
+  if (principal === undefined) return undefined;
+  const rules = toolsFor?.(principal);
+  if (principal.tools === undefined) return rules === undefined ? undefined : visibilityOf(rules);
+  return visibilityOf([principal.tools, rules === undefined ? undefined : visibilityOf(rules)]);
+}

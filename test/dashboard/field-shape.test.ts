@@ -1,0 +1,118 @@
+/** Issue 20.4: which field a schema asks for. */
+import { describe, expect, test } from "vitest";
+import {
+  createInitialValue,
+  isNullable,
+  findMember,
+  resolveLocalReferences,
+  toFieldShape,
+  type Schema,
+} from "../../src/dashboard/tools/field-shape.ts";
+import { parseTypedJson, parseTypedNumber } from "../../src/dashboard/tools/typed-value.ts";
+
+describe("issue 20.4 a field", () => {
+  const cases: readonly (readonly [what: string, schema: object, shape: object])[] = [
+    ["of text", { type: "string", format: "date" }, { kind: "text", format: "date", isLong: false }],
+    ["of long text", { type: "string", maxLength: 4_000 }, { kind: "text", format: undefined, isLong: true }],
+    ["of a number", { type: "number" }, { kind: "number", isInteger: false }],
+    ["that may be null", { type: ["integer", "null"] }, { kind: "number", isInteger: true }],
+    ["of anyOf with null", { anyOf: [{ type: "boolean" }, { type: "null" }] }, { kind: "boolean" }],
+    ["of fixed values", { enum: ["a", 1, null] }, { kind: "choice", values: ["a", 1, null] }],
+    ["of one value", { const: "a" }, { kind: "choice", values: ["a"] }],
+    ["of arrays", { type: "array", items: { type: "string" } }, { kind: "array", items: { type: "string" } }],
+    ["of tuples is JSON", { type: "array", prefixItems: [{}], items: false }, { kind: "json" }],
+    ["of allOf is JSON", { allOf: [{ type: "string" }] }, { kind: "json" }],
+    ["of several types is JSON", { type: ["string", "object"] }, { kind: "json" }],
+    ["of nothing is JSON", {}, { kind: "json" }],
+  ];
+  test.each(cases)("%s", (_, schema, shape) => expect(toFieldShape({ ...schema }, schema)).toEqual(shape));
+
+  test("of a union names its members by what tells them apart", () => {
+    const tagged = (kind: string) => ({ type: "object", properties: { kind: { const: kind } } });
+    const shape = toFieldShape({ oneOf: [tagged("circle"), tagged("square"), { title: "Other" }, { type: "string" }] }, {});
+    expect(shape).toMatchObject({
+      kind: "union",
+      members: [{ name: "circle" }, { name: "square" }, { name: "Other" }, { name: "string" }],
+    });
+  });
+
+  test("follows local references, and leaves those that lead nowhere or in a circle", () => {
+    const root = { $defs: { id: { type: "string" }, loop: { $ref: "#/$defs/loop" }, "a/b": { type: "integer" } } };
+    expect(resolveLocalReferences({ $ref: "#/$defs/id", description: "Its id." }, root)).toEqual({
+      type: "string",
+      description: "Its id.",
+    });
+    expect(resolveLocalReferences({ $ref: "#/$defs/a~1b" }, root)).toEqual({ type: "integer" });
+    expect(toFieldShape(resolveLocalReferences({ $ref: "#/$defs/loop" }, root), root)).toEqual({ kind: "json" });
+    expect(toFieldShape(resolveLocalReferences({ $ref: "https://evil.example/schema" }, root), root)).toEqual({ kind: "json" });
+  });
+
+  test("of one that holds itself begins with what is required, and ends", () => {
+    const root = { type: "object", properties: { next: { $ref: "#" }, size: { type: "integer", default: 3 } }, required: ["next"] };
+    expect(JSON.stringify(createInitialValue(root, root)).length).toBeLessThan(400);
+    expect(createInitialValue(root, root)).toMatchObject({ next: { next: {} }, size: 3 });
+  });
+
+  test("that may be null says so", () => {
+    expect([isNullable({ type: ["string", "null"] }), isNullable({ type: "string" })]).toEqual([true, false]);
+  });
+});
+
+describe("the form of a union", () => {
+  const root = {
+    $defs: { lamp: { type: "object", properties: { watts: { type: "number" } }, required: ["watts"] } },
+    oneOf: [
+      { type: "object", properties: { kind: { const: "circle" }, radius: { type: "number" } }, required: ["kind", "radius"] },
+      { type: "object", properties: { kind: { const: "square" }, side: { type: "number" } }, required: ["kind"] },
+      { $ref: "#/$defs/lamp" },
+      { type: "array", items: {} },
+      { type: "string" },
+      { type: "null" },
+      { anyOf: [{ type: "integer" }, { type: "boolean" }] },
+      { required: ["free"] },
+    ],
+  };
+  const shape = toFieldShape(root, root);
+  const members = shape.kind === "union" ? shape.members : [];
+
+  test.each([
+    [{ kind: "circle", radius: 2 }, 0],
+    [{ kind: "square", side: 2 }, 1],
+    [{ kind: "square", side: "typed wrong" }, 1],
+    [{ watts: 40 }, 2],
+    [[1], 3],
+    ["x", 4],
+    [null, 5],
+    [3, 6],
+    [false, 6],
+    [{ free: 1 }, 7],
+    [{ other: 1 }, 0],
+    [undefined, 0],
+  ])("that %j fits is the one to begin with", (value, index) => expect(findMember(members, value, root)).toBe(index));
+
+  test("that holds itself ends", () => {
+    const loop: Schema = { anyOf: [{ $ref: "#" }, { $ref: "#" }, { type: "string" }] };
+    expect(findMember([{ name: "loop", schema: loop }], 3, loop)).toBe(0);
+  });
+});
+
+test.each([
+  ["", { value: undefined }],
+  [" 12.5e3 ", { value: 12_500 }],
+  ["-0", { value: -0 }],
+  ["9007199254740993", { problem: expect.stringContaining("9007199254740993") }],
+  ["1e999", { problem: expect.stringContaining("1e999") }],
+  ["twelve", { problem: "This is not a number." }],
+])("issue 20.4 the number %j is sent as it was typed, or not at all", (text, expected) => {
+  expect(parseTypedNumber(text)).toEqual(expected);
+});
+
+test.each([
+  [" ", { value: undefined }],
+  ['{"a": [1, 1000000000000000000000, -1.50]}', { value: { a: [1, 1e21, -1.5] } }],
+  ['{"__proto__": {"a": 1}}', { value: JSON.parse('{"__proto__": {"a": 1}}') }],
+  ['{"id": 12345678901234567890}', { problem: expect.stringContaining("12345678901234567890") }],
+  ['{"id": ', { problem: expect.stringContaining("This is not JSON") }],
+])("issue 20.4 the JSON %j is sent as it was typed, or not at all", (text, expected) => {
+  expect(parseTypedJson(text)).toEqual(expected);
+});
