@@ -25,12 +25,12 @@ const entries = new Map(
 const UNNAMED = {
   "computed from other types": [
     "Answer",
-    "AnsweredBy",
+    "ToolOutputOf",
     "AnyObject",
     "API",
     "DIFFERENCES",
     "Field",
-    "Given",
+    "InputPart",
     "InferJson",
     "InferTop",
     "Input",
@@ -38,7 +38,7 @@ const UNNAMED = {
     "OpenSchema",
     "QueryOf",
     "SchemaType",
-    "SentTo",
+    "ToolInputOf",
   ],
   "bases of the members of a union": ["CallEvent", "Phase", "SessionFact"],
   "given and taken by another framework": [

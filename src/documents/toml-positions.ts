@@ -11,7 +11,7 @@ const MAX_PATH = 8;
 /** Maximum number of parts of a dotted key. Each is a table inside another; too deep a value would overflow the stack of its readers. */
 const MAX_PARTS = 32;
 
-/** @throws RefusedToml @param decodeKey decodes a quoted key with escapes, such as `"a\u0020b"` */
+/** @throws RefusedTomlError @param decodeKey decodes a quoted key with escapes, such as `"a\u0020b"` */
 export function findTomlPositions(text: string, decodeKey: (quoted: string) => string): KeyPositions {
   const scanner = new TomlScanner(text, decodeKey);
   scanner.scan();

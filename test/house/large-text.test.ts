@@ -62,7 +62,7 @@ const handle = kept.store("session", "call", { a: 1 }, undefined);
 
 /** What reads text that models, tools, servers and files give, however long. */
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {
-  liftData: (text) => extractDataUrls({ text }, undefined),
+  extractDataUrls: (text) => extractDataUrls({ text }, undefined),
   truncateResult: (text) => truncateResult({ text }, undefined, 32_768, () => ""),
   weighJson: (text) => estimateJsonBytes({ text }),
   visibleJson: (text) => escapeInvisibleJson(text),
@@ -90,13 +90,13 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   oneLine: (text) => toOneLine(text, 80),
   nearestMember: (text) => findSimilarMember(text, ["a"]),
   fitLines: (text) => fitLines(text, 80),
-  wrapBehind: (text) => wrapAfter("note: ", text, 80),
+  wrapAfter: (text) => wrapAfter("note: ", text, 80),
   wrap: (text) => wrap(text, 80),
   "read_result, its path": (text) => kept.read("session", handle, { path: text }),
 };
 
 /** These look at what a person takes for a character, and break lines by the same function: each gets a sixth of the texts whole, in CI; the others a third of them. */
-const SLOW = ["fitLines", "wrapBehind", "wrap"];
+const SLOW = ["fitLines", "wrapAfter", "wrap"];
 
 /** As Node compiles patterns once it has compiled a megabyte of them: each repetition then remembers every step on the stack. */
 beforeAll(() => setFlagsFromString("--no-regexp-optimization"));
@@ -116,7 +116,7 @@ describe("F1.19 text of some megabytes is read, or refused", () => {
     expect(outcomes.filter((line) => !/: (?:read|refused)$/u.test(line))).toEqual([]);
   });
 
-  test("by liftData, with an image of 32 MB", () => {
+  test("by extractDataUrls, with an image of 32 MB", () => {
     const data = `/9j/${"A".repeat(4 * CHARS - 4)}`;
     const lifted = extractDataUrls(`a photo: data:image/jpeg;base64,${data}.`, undefined);
     expect(lifted?.map((part) => (part.type === "image" ? part.data.length : part))).toEqual([

@@ -1,4 +1,5 @@
 /** The attempts of one call: circuit, locks and slots, the handler with its timeout, release, backoff. */
+import { deadlinePassedError } from "./not-started-errors.ts";
 import type { EngineRequest } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
@@ -293,14 +294,6 @@ function dispatchToEngine(run: AdmittedCall, request: EngineRequest, context: At
 function releaseUnstarted(run: AdmittedCall): void {
   if (!run.plan.needsNoResources) releaseResources(run);
   circuitOf(run)?.record("ignored");
-}
-
-function deadlinePassedError(run: AdmittedCall): ToolError {
-  const started = run.attempts === 0 ? "was not started" : "was not tried again";
-  return new ToolError("timeout", `${run.toolName} ${started}: the call's deadline of ${run.plan.settings.deadlineMs} ms had passed.`, {
-    retryable: false,
-    outcome: run.attempts === 0 ? "not_started" : "unknown",
-  });
 }
 
 function continueInMicrotask<Result>(run: AdmittedCall, end: AttemptEnd, after: AfterAttempt<Result>): Promise<Result> {

@@ -1,6 +1,6 @@
 /** The errors of a call that was not started, because something it waited for was late or failed. */
 import { ToolError, pickHints } from "../../core/error.ts";
-import type { CallRun } from "../call-run.ts";
+import type { AdmittedCall, CallRun } from "../call-run.ts";
 
 type Named = Pick<CallRun, "toolName">;
 
@@ -16,5 +16,14 @@ export function notStartedError({ toolName }: Named, error: ToolError, reason: s
     retryable: error.retryable,
     cause: error,
     ...pickHints(error),
+  });
+}
+
+/** The error of an attempt that was due after the call's deadline. */
+export function deadlinePassedError(run: AdmittedCall): ToolError {
+  const started = run.attempts === 0 ? "was not started" : "was not tried again";
+  return new ToolError("timeout", `${run.toolName} ${started}: the call's deadline of ${run.plan.settings.deadlineMs} ms had passed.`, {
+    retryable: false,
+    outcome: run.attempts === 0 ? "not_started" : "unknown",
   });
 }

@@ -9,7 +9,7 @@ export type Redact = (text: string) => string;
 
 /** A shorter prefix of a secret reveals too little of it, and also begins ordinary words. */
 const MIN_PREFIX_LENGTH = 8;
-/** The mark for truncated text, as in `short-text.ts`. */
+/** The mark for truncated text, as in `truncate-text.ts`. */
 const TRUNCATION_MARK = "…";
 
 /** Returns a function that replaces each value of `environment`, even if truncated, by its name in brackets; longest values first. */

@@ -37,6 +37,7 @@ import {
   findOtherIds,
   toolIntent,
 } from "./tool-intent.ts";
+import { acceptsAnyObject } from "./usual-fields.ts";
 import { type ToolFacts, factsOf } from "./tool-facts.ts";
 import { runReducerStep } from "../reducer-step.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
@@ -49,23 +50,6 @@ const EXTRA_LIST_ITEMS = 2;
 const LIST_FACTS = pageFacts({ total: 0, shown: 0, offset: 0, limit: 0 });
 const usualSchemas = new WeakMap<Tool, Map<boolean, JsonSchema>>();
 const validators = new WeakMap<Tool, Validator>();
-
-/** Whether a schema accepts any object: such a tool is answered like one without a schema, by the usual answer. */
-function acceptsAnyObject(schema: JsonSchema | undefined): boolean {
-  if (schema === undefined || schema === true) return true;
-  if (schema === false) return false;
-  return Object.entries(schema).every(([keyword, value]) => {
-    if (keyword === "type") return value === "object" || (Array.isArray(value) && value.includes("object"));
-    if (keyword === "additionalProperties") return value === true || isEmpty(value);
-    return keyword === "properties" ? isEmpty(value) : ANNOTATION_KEYWORDS.has(keyword);
-  });
-}
-
-function isEmpty(value: unknown): boolean {
-  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
-}
-
-const ANNOTATION_KEYWORDS = new Set(["$schema", "$id", "$comment", "title", "description"]);
 
 export class ExampleCall {
   readonly #request: EngineRequest;

@@ -1,6 +1,6 @@
 /** The fields in answers of tools without an output schema: those that the description mentions, and those that are usual for the topic. */
 import type { JsonObject } from "../../core/base/json.ts";
-import type { Tool } from "../../core/tool.ts";
+import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { nameWords, toSingular } from "../../schema/example/name-words.ts";
 import { isPersonNoun } from "../../schema/example/person-nouns.ts";
 import { findTopic, topicText } from "../../schema/example/topics.ts";
@@ -264,3 +264,20 @@ function rotationOf(name: string, count: number): number {
   for (let at = 0; at < name.length; at++) sum = (sum * 31 + name.charCodeAt(at)) >>> 0;
   return sum % count;
 }
+
+/** Whether a schema accepts any object: such a tool is answered like one without a schema, by the usual answer. */
+export function acceptsAnyObject(schema: JsonSchema | undefined): boolean {
+  if (schema === undefined || schema === true) return true;
+  if (schema === false) return false;
+  return Object.entries(schema).every(([keyword, value]) => {
+    if (keyword === "type") return value === "object" || (Array.isArray(value) && value.includes("object"));
+    if (keyword === "additionalProperties") return value === true || isEmpty(value);
+    return keyword === "properties" ? isEmpty(value) : ANNOTATION_KEYWORDS.has(keyword);
+  });
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}
+
+const ANNOTATION_KEYWORDS = new Set(["$schema", "$id", "$comment", "title", "description"]);

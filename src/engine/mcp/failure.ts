@@ -39,7 +39,7 @@ export class SessionLost extends Error {
 
 /** A failure (in `cause`) after the server had begun the work, which may have taken effect. */
 export class WorkStarted extends Error {
-  override readonly name = "WorkBegun";
+  override readonly name = "WorkStarted";
 }
 
 /** A mistake of a server. The message describes it without the server's name: `it …`. */

@@ -29,7 +29,7 @@ const MAX_TEXT = 4 * 1024 * 1024;
 const PREFIX = '(async()=>{"use strict";';
 const FILE = "program.js";
 
-/** The format of `describe` in in-program.ts. */
+/** The format of `describe` in bootstrap-script.ts. */
 type ThrownDetails = readonly [name: string, message: string, line: number, column: number, details: readonly string[], hint: string];
 
 const OUT_OF_MEMORY: ThrownInProgram = { name: "InternalError", message: "out of memory", place: undefined, details: [], hint: "" };

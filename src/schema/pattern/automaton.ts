@@ -47,7 +47,7 @@ const MAX_LOOKED_UP = 32;
  *
  * @see Barrière and Pit-Claudel, Linear Matching of JavaScript Regular Expressions, https://doi.org/10.1145/3656431
  * @param unicode whether the pattern has the flag `u` and reads code points; otherwise it reads UTF-16 units
- * @throws UnreadablePattern for more than 40 different assertions
+ * @throws UnsupportedPattern for more than 40 different assertions
  */
 export function automatonMatcher(tree: PatternNode, unicode: boolean): (text: string) => boolean {
   const lookArounds: LookAround[] = [];

@@ -40,7 +40,7 @@ const DOT: PatternNode = { type: "set", negated: true, members: [singleCharacter
 /**
  * Parses a pattern that `new RegExp` has already accepted, with the flag `u` if `unicode`.
  *
- * @throws UnreadablePattern for anything that cannot run in linear time or that the tree cannot represent
+ * @throws UnsupportedPattern for anything that cannot run in linear time or that the tree cannot represent
  */
 export function parsePattern(source: string, unicode: boolean): PatternNode {
   const reader = new PatternParser(source, unicode);

@@ -116,7 +116,7 @@ async function tryReadVersion(tables: Kysely<Tables>): Promise<number | undefine
   try {
     return await lastMigration(tables);
   } catch {
-    return undefined; // most likely the table does not exist; otherwise formatVersion reports the error
+    return undefined; // most likely the table does not exist; otherwise readVersion reports the error
   }
 }
 

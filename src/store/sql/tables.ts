@@ -219,7 +219,7 @@ interface ChannelMessageTable {
   readonly ended: number;
 }
 
-/** A lease request, with one row for each slot of its keys: see lease-line.ts. */
+/** A lease request, with one row for each slot of its keys: see lease-queue.ts. */
 interface LeaseTable {
   readonly ticket: string;
   readonly slot: number;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { rejectOnAbort } from "../../../src/core/base/reject-on-abort.ts";
 
-describe("untilAborted", () => {
+describe("rejectOnAbort", () => {
   test("is what the work comes to, and leaves no listener behind", async () => {
     const { signal } = new AbortController();
     let listeners = 0;
