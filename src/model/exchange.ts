@@ -94,7 +94,7 @@ export class Exchange {
     const { firstByteTimeoutMs, fetch, model, server } = this.#settings;
     const { signal } = this.#controller;
     if (this.#failure !== undefined) throw this.#failure;
-    this.#setTimeout(firstByteTimeoutMs, () => stalledError(`${model} did not start to answer within ${firstByteTimeoutMs} ms.`));
+    this.#scheduleTimeout(firstByteTimeoutMs, () => stalledError(`${model} did not start to answer within ${firstByteTimeoutMs} ms.`));
     const init = await rejectOnAbort(request(), signal); // rejects with the reason of the abort
     try {
       const answer = fetch(url, { ...init, ...fetchLimits(fetch), redirect: "manual", signal });
@@ -197,13 +197,13 @@ export class Exchange {
 
   #watchIdle(): void {
     const { idleTimeoutMs, model } = this.#settings;
-    this.#setTimeout(idleTimeoutMs, () =>
+    this.#scheduleTimeout(idleTimeoutMs, () =>
       stalledError(`${model} stopped in the middle of its answer: it sent nothing for ${idleTimeoutMs} ms.`),
     );
   }
 
   /** Uses one timer for all pieces: when it fires too early, it is set again for the remaining time. */
-  #setTimeout(limitMs: number, late: () => ToolError): void {
+  #scheduleTimeout(limitMs: number, late: () => ToolError): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
     if (limitMs === 0) return;

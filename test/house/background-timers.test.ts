@@ -58,13 +58,13 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/store/postgres/queue-consumer.ts":
     "looks for sessions that are offered, and keeps those that are held; the queue's own timers keep the process alive",
   "src/triggers/channel-trigger.ts": "looks whether the inbox of an agent has room again",
+  "src/triggers/running-trigger.ts": "starts a trigger again that failed; one that works keeps the process alive itself where it has to",
   "src/triggers/stored-messages.ts": "looks for messages of other processes: a channel keeps no process alive, as one in memory does not",
   "src/triggers/stored-subscription.ts": "reads a channel again after a failure of the store",
-  "src/triggers/running-trigger.ts": "starts a trigger again that failed; one that works keeps the process alive itself where it has to",
 };
 
 test("a timer lets the process end only where no caller waits for it", () => {
-  const found = [...readTree("src/**/*.ts")].filter(([, text]) => /\{ background: true \}/u.test(text)).map(([path]) => path);
+  const found = [...readTree("src/**/*.ts")].filter(([, text]) => /\{\s*background: true,?\s*\}/u.test(text)).map(([path]) => path);
   expect(found).toEqual(Object.keys(BACKGROUND_TIMERS));
 });
 
