@@ -4,6 +4,9 @@ import { retainWith } from "../core/base/retain-with.ts";
 import { quoteValue } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 
+/** The path of MCP on the port of the API, in every server of a store. */
+export const MCP_PATH = "/mcp";
+
 /** @throws ToolError `invalid_argument` if no address can begin with the path */
 export function checkBasePath(basePath: string | undefined): void {
   const fault = basePath === undefined ? undefined : findBasePathProblem(basePath);

@@ -1,5 +1,5 @@
 /** The attempts of one call: circuit, locks and slots, the handler with its timeout, release, backoff. */
-import { deadlinePassedError } from "./not-started-errors.ts";
+import { circuitOpenError, deadlinePassedError } from "./not-started-errors.ts";
 import type { EngineRequest } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
@@ -152,7 +152,7 @@ function returnEnd(_run: AdmittedCall, end: AttemptEnd): AttemptEnd {
 /** Makes one attempt and calls `after` with its end. A callback, because a promise for each step would take most of the time of a quick call. */
 export function attempt<Result>(run: AdmittedCall, after: AfterAttempt<Result>): Result | Promise<Result> {
   const waitMs = circuitOf(run)?.admit() ?? 0;
-  if (waitMs > 0) return continueAfterRecall(run, recallOrRefuse(run, circuitOpenError(run, waitMs)), after);
+  if (waitMs > 0) return continueAfterRecall(run, recallOrRefuse(run, circuitOpenError(run, waitMs, circuitOf(run)?.causes)), after);
   const { plan } = run;
   const ready = plan.needsNoResources && !plan.caches ? undefined : prepareAttempt(run);
   return ready instanceof Promise ? invokeWhenReady(run, ready, after) : invokeUnlessFound(run, ready, after);
@@ -175,16 +175,6 @@ function invokeUnlessFound<Result>(run: AdmittedCall, found: LookupOutcome, afte
   if (found === undefined) return invoke(run, after);
   releaseUnstarted(run);
   return after(run, found === "answered" ? undefined : found);
-}
-
-function circuitOpenError(run: AdmittedCall, waitMs: number): ToolError {
-  const causes = circuitOf(run)?.causes ?? [];
-  return new ToolError("circuit_open", `${run.toolName} has failed repeatedly: calls are refused for another ${Math.ceil(waitMs)} ms.`, {
-    retryAfterMs: Math.ceil(waitMs),
-    retryable: false,
-    hint: "Use another tool, or try again later.",
-    ...(causes.length === 0 ? {} : { details: [`The latest failures: ${causes.join(", ")}.`] }),
-  });
 }
 
 /** The circuit of the call's tool; undefined for a stand-in, which neither uses nor changes it. */

@@ -27,3 +27,13 @@ export function deadlinePassedError(run: AdmittedCall): ToolError {
     outcome: run.attempts === 0 ? "not_started" : "unknown",
   });
 }
+
+/** The error while the circuit is open for another `waitMs`. @param causes its latest failures */
+export function circuitOpenError({ toolName }: Named, waitMs: number, causes: readonly string[] = []): ToolError {
+  return new ToolError("circuit_open", `${toolName} has failed repeatedly: calls are refused for another ${Math.ceil(waitMs)} ms.`, {
+    retryAfterMs: Math.ceil(waitMs),
+    retryable: false,
+    hint: "Use another tool, or try again later.",
+    ...(causes.length === 0 ? {} : { details: [`The latest failures: ${causes.join(", ")}.`] }),
+  });
+}

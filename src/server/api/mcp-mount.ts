@@ -1,10 +1,10 @@
 /** MCP on the port of the API: with the same authentication, limits and metrics. */
+import { MCP_PATH } from "../base-path.ts";
 import { hasScope, type Principal } from "../auth/principal.ts";
 import { findDistrust, type Trusted } from "../http/guard.ts";
 import type { DirectHandler, DirectReply, DirectRequest } from "../http/direct.ts";
 import { plainHeaders } from "../http/security-headers.ts";
 import type { HttpGateway, McpWork } from "../mcp/http.ts";
-import { MCP_PATH } from "../mcp/mcp-path.ts";
 import type { Caller } from "../mcp/handler-context.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { decodeHeader, parseToolCall } from "../mcp/param-headers.ts";

@@ -1,4 +1,5 @@
 /** The questions of a task that another server runs: they are read there, and their answers sent there, as a client of 2026-07-28 does. */
+import { MCP_PATH } from "../../base-path.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 import { describeThrown } from "../../../core/error.ts";
@@ -6,7 +7,6 @@ import { sendToProcess, wasForwarded } from "../../api/requests/send-to-process.
 import { CLIENT_JSON } from "../../http/body.ts";
 import type { InputRequest } from "../exchange.ts";
 import { INTERNAL_ERROR } from "../../../engine/mcp/rpc-codes.ts";
-import { MCP_PATH } from "../mcp-path.ts";
 import { readClientFacts } from "../round.ts";
 import type { CallHandlerContext } from "../handler-context.ts";
 import type { TaskInput } from "./served-task.ts";
